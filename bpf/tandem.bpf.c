@@ -24,6 +24,7 @@
 #include "speed/speed.bpf.h"
 #include "base/ask.bpf.h"
 #include "queues/queues.bpf.h"
+#include "queues/tick.bpf.h"
 #include "over/over.bpf.h"
 #include "over/held.bpf.h"
 #include "queues/core.bpf.h"
@@ -139,11 +140,17 @@ static void enqueue_unknown(struct task_struct *p, u64 enq_flags)
 		insert_by_vtime(p, active & ISOLATE && isolate_is_bound(p) ? QUEUE_SYSTEM : QUEUE_NORMAL, enq_flags);
 }
 
+/* Whether a task waits elsewhere than where it is due: what is seldom so. */
+static __noinline int is_taken(struct task_struct *p)
+{
+	return (active & CPUS_GONE && hotplug_takes(p)) || (active & QUEUES_LIMITS && held_takes(p));
+}
+
 void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx;
 
-	if (active & QUEUES_LIMITS && held_takes(p))
+	if (active & (QUEUES_LIMITS | CPUS_GONE) && is_taken(p))
 		return;
 	if (is_alone()) {
 		queues_enqueue(p, enq_flags);
@@ -399,6 +406,7 @@ void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *ar
 {
 	bool *under_way = &releasing[cpu & (MAX_CPUS - 1)];
 
+	pressure_released(cpu);
 	*under_way = true;
 	scx_bpf_reenqueue_local();
 	*under_way = false;
@@ -408,8 +416,10 @@ void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *ar
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tandem_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	if (next->prio < MAX_RT_PRIO && prev->prio >= MAX_RT_PRIO && bpf_ksym_exists(scx_bpf_reenqueue_local___v2___new))
-		scx_bpf_reenqueue_local___v2___new();
+	if (next->prio >= MAX_RT_PRIO || prev->prio < MAX_RT_PRIO || !bpf_ksym_exists(scx_bpf_reenqueue_local___v2___new))
+		return 0;
+	pressure_released(bpf_get_smp_processor_id());
+	scx_bpf_reenqueue_local___v2___new();
 	return 0;
 }
 
@@ -504,12 +514,12 @@ void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpum
 
 void BPF_STRUCT_OPS(tandem_tick, struct task_struct *p)
 {
+	if (active & QUEUES_GROUPS)
+		held_tick(p);
 	if (is_alone())
 		queues_tick(p);
 	else if (is_under())
 		over_tick(p);
-	if (active & QUEUES_GROUPS)
-		held_tick(p);
 }
 
 void BPF_STRUCT_OPS(tandem_set_weight, struct task_struct *p, u32 weight)
@@ -540,7 +550,8 @@ bool BPF_STRUCT_OPS(tandem_core_sched_before, struct task_struct *a, struct task
  */
 void BPF_STRUCT_OPS(tandem_cpu_offline, s32 cpu)
 {
-	if (is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED))
+	hotplug_note(cpu, false);
+	if (is_asked(MECHANISMS))
 		restart_for(cpu, false);
 	else if (is_on_queues())
 		hotplug_goes(cpu);
@@ -548,7 +559,8 @@ void BPF_STRUCT_OPS(tandem_cpu_offline, s32 cpu)
 
 void BPF_STRUCT_OPS(tandem_cpu_online, s32 cpu)
 {
-	if (is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED))
+	hotplug_note(cpu, true);
+	if (is_asked(MECHANISMS))
 		restart_for(cpu, true);
 	else if (is_on_queues())
 		hotplug_comes(cpu);

@@ -15,12 +15,18 @@ enum mechanism {
 	SERIAL = 1 << 2,
 	SORTED = 1 << 3,
 	SPEED = 1 << 4,
+	/* All of them. */
+	MECHANISMS = ISOLATE | LONGEST | SERIAL | SORTED | SPEED,
 	/* Not a mechanism: speed or isolation has clocks to set. */
 	CLOCKS = 1 << 5,
-	/* Nor these: the base of several queues lies under the mechanisms; there are control groups, some with limits; no mechanism is on. */
+	/*
+	 * Nor these: the base of several queues lies under the mechanisms; there are control groups, some with limits; a CPU goes or has
+	 * gone; no mechanism is on.
+	 */
 	QUEUES = 1 << 6,
 	QUEUES_GROUPS = 1 << 7,
 	QUEUES_LIMITS = 1 << 8,
+	CPUS_GONE = 1 << 9,
 	ALONE = 1 << 31,
 };
 
@@ -71,7 +77,7 @@ static __always_inline bool is_on(u32 mechanisms)
 /* Whether any mechanism is on. With everything off nothing else is looked at. */
 static __always_inline bool is_any_on(void)
 {
-	return active && is_asked(ISOLATE | LONGEST | SERIAL | SORTED | SPEED);
+	return active && is_asked(MECHANISMS);
 }
 
 /* Where a task may run: isolation's answer. */

@@ -17,6 +17,7 @@ enum {
 	MAX_KINDS = 8,
 	MAX_OPPS = 64,
 	MAX_OPP_TABLES = 16,
+	MAX_IDLE_STATES = 8,
 };
 
 struct cpu_facts {
@@ -50,6 +51,10 @@ struct opp_table {
 	u32 busy_power[MAX_OPPS];
 	/* mW that CPUs with this clock draw together while one is awake, besides that; 0 if none or unknown. */
 	u32 static_power[MAX_OPPS];
+	/* uW of an idle CPU in each of its idle states, the shallowest first, and us from which on it pays to stay there; 0: unknown. */
+	u32 nr_idle_states;
+	u32 idle_power[MAX_IDLE_STATES];
+	u32 idle_residency[MAX_IDLE_STATES];
 };
 
 const volatile struct opp_table opp_tables[MAX_OPP_TABLES];

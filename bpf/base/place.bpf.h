@@ -12,6 +12,7 @@
 struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
+void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
 
 /* CPUs of a kind that applications may use; behind the kinds, those for system tasks. */
 struct cpu_set {
@@ -118,10 +119,25 @@ static __always_inline void place_fill(struct cpu_set *set, struct bpf_cpumask *
 		bpf_cpumask_release(cpus);
 }
 
-/* Makes a set of the CPUs of @kind, but for the OS CPU if applications stay off it; of the OS CPU for SYSTEM_SET. */
-static s32 place_make_set(u32 number)
+/* Puts a CPU into a set, or takes it out. */
+static __always_inline void place_change_set(struct cpu_set *set, u32 cpu, bool belongs)
 {
-	struct cpu_set *set = bpf_map_lookup_elem(&cpu_sets, &number);
+	struct bpf_cpumask *cpus;
+
+	if (!set)
+		return;
+	bpf_rcu_read_lock();
+	cpus = set->cpus;
+	if (cpus && belongs)
+		bpf_cpumask_set_cpu(cpu, cpus);
+	else if (cpus)
+		bpf_cpumask_clear_cpu(cpu, cpus);
+	bpf_rcu_read_unlock();
+}
+
+/* Makes a set of the CPUs of which @belongs is so, and @number, whatever that is a number of. */
+static __always_inline s32 place_make(struct cpu_set *set, bool (*belongs)(u32 cpu, u32 number), u32 number)
+{
 	struct bpf_cpumask *cpus;
 	s32 cpu;
 
@@ -130,15 +146,22 @@ static s32 place_make_set(u32 number)
 	cpus = bpf_cpumask_create();
 	if (!cpus)
 		return -ENOMEM;
-	for_range(cpu, 0, nr_cpus) {
-		bool belongs = number == SYSTEM_SET ? cpu_of(cpu)->isolate.takes_system :
-						      cpu_of(cpu)->kind == number && place_likes(cpu);
-
-		if (belongs)
+	for_range(cpu, 0, nr_cpus)
+		if (belongs(cpu, number))
 			bpf_cpumask_set_cpu(cpu, cpus);
-	}
 	place_fill(set, cpus);
 	return 0;
+}
+
+/* Whether a CPU is of a kind, but for the OS CPU if applications stay off it; that one is of SYSTEM_SET. */
+static __always_inline bool place_is_of(u32 cpu, u32 number)
+{
+	return number == SYSTEM_SET ? cpu_of(cpu)->isolate.takes_system : cpu_of(cpu)->kind == number && place_likes(cpu);
+}
+
+static s32 place_make_set(u32 number)
+{
+	return place_make(bpf_map_lookup_elem(&cpu_sets, &number), place_is_of, number);
 }
 
 /* An idle CPU of a set, of an idle core if @flags say so; it counts as busy from now on. Negative: none. */

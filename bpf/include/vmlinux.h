@@ -292,9 +292,20 @@ struct scx_rq {
 	u32 cpuperf_target;
 };
 
+struct sched_avg {
+	u64 last_update_time;
+	unsigned long load_avg;
+	unsigned long util_avg;
+};
+
 struct rq {
 	struct task_struct *curr;
 	int cpu;
+	struct sched_avg avg_rt;
+	struct sched_avg avg_dl;
+	/* With CONFIG_HAVE_SCHED_AVG_IRQ, and CONFIG_SCHED_HW_PRESSURE. */
+	struct sched_avg avg_irq;
+	struct sched_avg avg_hw;
 	struct scx_rq scx;
 };
 

@@ -75,7 +75,7 @@ static __always_inline bool confined_takes(struct task_struct *p, struct queues_
 	u32 cpu = isolate_os_cpu();
 
 	if (!cpu_of(cpu)->isolate.runs_application) {
-		if (preempt_never(p, task) || !preempt_may(deadline, cpu))
+		if (preempt_never(p, task) || !preempt_may(deadline, cpu, PREEMPT_MARGIN))
 			return false;
 		count(TANDEM_STAT_BASE_PREEMPTED);
 		return true;
@@ -140,7 +140,7 @@ static __noinline void confined_enqueue(struct task_struct *p, struct queues_tas
 		return;
 	}
 	number = nr_lines > 1 ? steal_line_for(p, number) : number;
-	queues_insert_in_line(p, task, number, enq_flags);
+	queues_insert_in_line(p, task, queues_cpu_of(here), number, enq_flags);
 	queues_kick(confined_pick_idle(p, cpu), number);
 }
 

@@ -10,6 +10,7 @@
 
 #include "confined.bpf.h"
 #include "ranked.bpf.h"
+#include "../queues/tick.bpf.h"
 
 /* A task's rank; the idle class has none: it waits behind all others. */
 static __always_inline enum rank over_rank(struct task_struct *p, struct task_ctx *tctx)

@@ -219,11 +219,11 @@ static __noinline int paired_take_line(struct queues_cpu *cctx, struct queues_ta
 	leeway = waiting_least(waiting.leeway, leeway);
 	if (!vtime_before(waiting.place + leeway, due)) {
 		if (task)
-			queues_stays(task, cctx, &waiting, leeway);
+			queues_stays(task, cctx, waiting.place + leeway);
 		return false;
 	}
 	cctx->deadline = waiting.first;
-	cctx->took = waiting_take(cctx->line, &waiting);
+	cctx->took = waiting_take(cctx, &waiting);
 	return cctx->took;
 }
 

@@ -17,6 +17,10 @@ enum {
 	ENERGY_NEVER = -1,
 	/* So often is a kind chosen again without a look, while the task's utilisation is about the same. */
 	ENERGY_AGAIN = 7,
+	/* Where energy is all, the least that is left of the highest performance, in eighths. */
+	ENERGY_LEAVES = 6,
+	/* What needs no longer at once is worth waiting for, ns. */
+	ENERGY_BRIEF_NS = 2 * NSEC_PER_MSEC,
 };
 
 /* A kind of CPU. Costs are of work, uW for a performance of 1024, by the utilisation of the busiest CPU. */
@@ -27,11 +31,14 @@ struct energy_kind {
 	u32 table;
 	/* The highest performance from where more costs at most twice the mean of what is there. */
 	u32 dear;
-	/* The lowest that is at least nine tenths of the highest. */
-	u32 most_of;
+	/* The highest where energy is all. */
+	u32 most;
 	u32 cost[ENERGY_STEPS];
 	/* What the CPUs draw together while one is awake, as a cost of work on that one. */
 	u32 shared[ENERGY_STEPS];
+	/* By idle state: from which sleep on it pays, us, and what one of that length costs for want of it, pJ. */
+	u32 pays[MAX_IDLE_STATES];
+	u64 nap[MAX_IDLE_STATES];
 };
 
 struct energy_kind energy_kinds[MAX_KINDS];
@@ -81,6 +88,35 @@ static __always_inline u32 energy_util(struct queues_cpu *cctx, u64 now)
 	return halvings < 10 ? cctx->util >> halvings : 0;
 }
 
+/* Whether what a CPU runs needs little at once, and is about to have had it. */
+static __always_inline bool energy_is_brief(struct queues_cpu *cctx, u64 now)
+{
+	return cctx->burst <= ENERGY_BRIEF_NS && now - cctx->began < ENERGY_BRIEF_NS;
+}
+
+/*
+ * A CPU of a kind that soon will be idle, as far as earlier times tell, and that nothing else waits for. To wake another cluster in its place
+ * would take about as long, and much energy. The fastest kind is not waited for: a slower CPU takes the task, and may be asked for it.
+ * Negative: none.
+ */
+static __noinline s32 energy_soon_idle(u32 kind)
+{
+	struct energy_kind *about = energy_kind_at(kind);
+	u64 now = bpf_ktime_get_ns();
+	s32 at;
+
+	if (!kind || scx_bpf_dsq_nr_queued(QUEUE_LINE | line_of(cpus_by_speed[about->first & (MAX_CPUS - 1)])))
+		return -1;
+	for_range(at, about->first, about->first + about->nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+		struct queues_cpu *cctx = queues_cpu_of(cpu);
+
+		if (cctx->deadline && energy_is_brief(cctx, now))
+			return cpu;
+	}
+	return -1;
+}
+
 /* Looks at the CPUs of a kind; what a task adds to the last one's utilisation, @util, does not count. */
 static __noinline int energy_look_at(u32 kind, u32 prev_cpu, u32 util, struct energy_look *look)
 {
@@ -107,30 +143,60 @@ static __noinline int energy_look_at(u32 kind, u32 prev_cpu, u32 util, struct en
 	return 0;
 }
 
-/* By how much the power of a kind rises if it has a task, or ENERGY_NEVER. Not static, so that the verifier follows one kind for all. */
-__noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 now)
+/*
+ * uW that a CPU of a kind draws more, because a task wakes it every @every us: where that is too often for an idle state the power that it
+ * would have saved, and else what going in and out costs, which is what it saves in the time from which on it pays.
+ */
+static __noinline u64 energy_naps(u32 kind, u64 every)
+{
+	struct energy_kind *about = energy_kind_at(kind);
+	u64 draws = 0;
+	s32 state;
+
+	for_range(state, 0, MAX_IDLE_STATES) {
+		u64 pays = about->pays[state & (MAX_IDLE_STATES - 1)];
+
+		if (!pays)
+			break;
+		draws += about->nap[state & (MAX_IDLE_STATES - 1)] / (every > pays ? every : pays);
+	}
+	return draws;
+}
+
+/*
+ * By how much the power of a kind rises if it has a task that wakes every @every us, uW with 10 bits of fraction, or ENERGY_NEVER. Not
+ * static, so that the verifier follows one kind for all.
+ */
+__noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 every, u64 now)
 {
 	struct energy_kind *about = energy_kind_at(kind);
 	struct energy_look look = { .now = now, .least_idle = TOO_MUCH_NEVER };
+	struct queues_cpu *first = queues_cpu_of(cpus_by_speed[about->first & (MAX_CPUS - 1)]);
 	u32 before, after;
 	u64 rise;
 
 	energy_look_at(kind, prev_cpu, util, &look);
-	if (!util_fits(look.least_idle + util, queues_cpu_of(cpus_by_speed[about->first & (MAX_CPUS - 1)])))
-		return ENERGY_NEVER;
+	if (!util_fits(look.least_idle + util, first)) {
+		s32 soon = energy_soon_idle(kind);
+
+		if (soon < 0 || !util_fits(queues_cpu_of(soon)->util + util, first))
+			return ENERGY_NEVER;
+		look.least_idle = queues_cpu_of(soon)->util;
+	}
 	before = energy_step(look.most);
 	after = energy_step(look.least_idle + util > look.most ? look.least_idle + util : look.most);
 	rise = (u64)(look.sum + util) * about->cost[after & (ENERGY_STEPS - 1)] - (u64)look.sum * about->cost[before & (ENERGY_STEPS - 1)];
+	rise += energy_naps(kind, every) << 10;
 	return look.awake ? rise : rise + (u64)util * about->shared[after & (ENERGY_STEPS - 1)];
 }
 
 /*
- * The kind on which a task costs least; its last CPU's, if no other is better by a sixteenth. Negative: none has an idle CPU. As this is
- * not static, the verifier follows it once.
+ * The kind on which a task costs least that wakes every @every us; its last CPU's, if no other is better by a sixteenth. Negative: none has
+ * a CPU that is idle, or soon will be. As this is not static, the verifier follows it once.
  */
-__noinline int energy_find_kind(u32 util, u32 prev_cpu)
+__noinline int energy_find_kind(u32 util, u32 prev_cpu, u64 every, u64 now)
 {
-	u64 now = bpf_ktime_get_ns(), least = ENERGY_NEVER;
+	u64 least = ENERGY_NEVER;
 	s32 kind, found = -1;
 
 	for_range(kind, 0, MAX_KINDS) {
@@ -138,7 +204,7 @@ __noinline int energy_find_kind(u32 util, u32 prev_cpu)
 
 		if (kind >= nr_kinds)
 			break;
-		rise = energy_rise(kind, prev_cpu, util, now);
+		rise = energy_rise(kind, prev_cpu, util, every, now);
 		if (rise != ENERGY_NEVER && kind == queues_cpu_of(prev_cpu)->kind)
 			rise -= rise >> 4;
 		if (rise < least) {
@@ -149,17 +215,28 @@ __noinline int energy_find_kind(u32 util, u32 prev_cpu)
 	return found;
 }
 
+/* How often a task wakes, us, since its kind was chosen. */
+static __always_inline u64 energy_wakes_every(struct queues_task *task, u64 now)
+{
+	u64 ns = now - task->kind_at, wakes = task->kind < 0 ? 1 : ENERGY_AGAIN + 1 - task->kind_again;
+
+	task->kind_at = now;
+	return ns / (wakes * NSEC_PER_USEC);
+}
+
 /* The same, or what was found before. */
 static __always_inline s32 energy_kind_for(struct queues_task *task, u32 prev_cpu)
 {
 	/* What is next to nothing costs something all the same. */
 	u32 util = util_to_place(task) ?: 1, apart = util > task->kind_util ? util - task->kind_util : task->kind_util - util;
+	u64 now;
 
 	if (task->kind_again && apart <= util >> ASK_SHIFT) {
 		task->kind_again--;
 		return task->kind;
 	}
-	task->kind = energy_find_kind(util, prev_cpu);
+	now = bpf_ktime_get_ns();
+	task->kind = energy_find_kind(util, prev_cpu, energy_wakes_every(task, now), now);
 	task->kind_again = task->kind < 0 ? 0 : ENERGY_AGAIN;
 	task->kind_util = util;
 	return task->kind;
@@ -178,6 +255,14 @@ static __always_inline u64 energy_cost(u32 power, u32 performance)
 static __always_inline u32 energy_power(const volatile struct opp_table *points, u32 opp)
 {
 	return points->busy_power[opp & (MAX_OPPS - 1)] ?: points->power[opp & (MAX_OPPS - 1)];
+}
+
+/* The highest performance of a table. */
+static __always_inline u32 energy_top(u32 table)
+{
+	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
+
+	return points->performance[(points->nr_opps - 1) & (MAX_OPPS - 1)];
 }
 
 /*
@@ -206,6 +291,35 @@ static __noinline u32 energy_least(u32 table, u32 busy)
 	return found;
 }
 
+/*
+ * The highest performance where energy is all: of what leaves most of it the one where energy times time is least, if all CPUs are busy,
+ * which bear what the machine draws besides.
+ */
+static __noinline u32 energy_most(u32 table)
+{
+	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
+	u32 top = energy_top(table), found = top;
+	u32 rest = (package_power * nr_packages + fixed_power) / (nr_cpus ?: 1);
+	u64 least = ENERGY_NEVER;
+	s32 opp;
+
+	for_range(opp, 0, MAX_OPPS) {
+		u32 at = opp & (MAX_OPPS - 1), performance = points->performance[at];
+		u64 product;
+
+		if (opp >= points->nr_opps)
+			break;
+		if (performance * 8 < top * ENERGY_LEAVES)
+			continue;
+		product = energy_cost(energy_power(points, at) + rest, performance) * 1024 / (performance ?: 1);
+		if (product < least) {
+			least = product;
+			found = performance;
+		}
+	}
+	return found;
+}
+
 /* Notes clocks of a kind; whether power is known. */
 static bool energy_find_clocks(u32 kind)
 {
@@ -226,9 +340,8 @@ static bool energy_find_clocks(u32 kind)
 		if (!opp || energy_cost(power - energy_power(points, below), performance - points->performance[below]) <=
 			    2 * energy_cost(power, performance))
 			about->dear = performance;
-		if (performance * 10 <= points->performance[(points->nr_opps - 1) & (MAX_OPPS - 1)] * 9)
-			about->most_of = points->performance[(opp + 1) & (MAX_OPPS - 1)];
 	}
+	about->most = energy_most(about->table);
 	return points->nr_opps > 0;
 }
 
@@ -258,6 +371,23 @@ static void energy_find_costs(struct energy_kind *about)
 		opp = energy_opp(about->table, wanted > least ? wanted : least) & (MAX_OPPS - 1);
 		about->cost[step & (ENERGY_STEPS - 1)] = energy_cost(energy_power(points, opp), points->performance[opp]);
 		about->shared[step & (ENERGY_STEPS - 1)] = energy_cost(points->static_power[opp], points->performance[opp]);
+	}
+}
+
+/* What each idle state saves over the one before it, and from which sleep on that pays. */
+static void energy_find_naps(struct energy_kind *about)
+{
+	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
+	s32 state;
+
+	for_range(state, 1, MAX_IDLE_STATES) {
+		u32 at = state & (MAX_IDLE_STATES - 1), before = (state - 1) & (MAX_IDLE_STATES - 1);
+		u32 saves = points->idle_power[before] > points->idle_power[at] ? points->idle_power[before] - points->idle_power[at] : 0;
+
+		if (state >= points->nr_idle_states)
+			break;
+		about->pays[before] = points->idle_residency[at] ?: 1;
+		about->nap[before] = (u64)saves * about->pays[before];
 	}
 }
 
@@ -293,6 +423,7 @@ static void energy_init(void)
 		if (!energy_find_clocks(at))
 			energy_known = false;
 		energy_find_costs(energy_kind_at(at));
+		energy_find_naps(energy_kind_at(at));
 	}
 	if (!energy_known)
 		return;
@@ -302,8 +433,11 @@ static void energy_init(void)
 
 		cctx->has_util = true;
 		cctx->idles_dear = energy_idles_dear(energy_kind_at(cctx->kind)->table);
+		/* Mechanisms know which thread the fast CPU is worth most for. */
+		cctx->takes_dear = !is_asked(MECHANISMS) &&
+				   (!cctx->has_clock || energy_kind_at(cctx->kind)->dear == energy_top(energy_kind_at(cctx->kind)->table));
 		cctx->dear = energy_kind_at(cctx->kind)->dear * 4 / 5;
-		cctx->ceiling = energy_kind_at(cctx->kind)->most_of * 4 / 5;
+		cctx->ceiling = energy_kind_at(cctx->kind)->most * 4 / 5;
 	}
 }
 

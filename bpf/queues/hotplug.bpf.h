@@ -16,7 +16,9 @@
 
 const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
 void scx_bpf_put_cpumask(const struct cpumask *cpumask) __ksym;
-void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
+
+/* How many CPUs are about to go, or have gone: `active` says whether there is any. */
+u32 nr_gone;
 
 /* CPUs that were offline when the scheduler was loaded: its loader could only guess what they are. */
 bool strangers[MAX_CPUS];
@@ -28,6 +30,39 @@ static bool hotplug_is_online(u32 cpu)
 
 	scx_bpf_put_cpumask(online);
 	return is_online;
+}
+
+/* Notes that a CPU is about to go, or has come. The kernel lets one do so at a time. */
+static void hotplug_note(u32 cpu, bool online)
+{
+	bool *is_gone = &gone[cpu & (MAX_CPUS - 1)];
+
+	if (*is_gone != online)
+		return;
+	*is_gone = !online;
+	nr_gone += online ? -1 : 1;
+	if (nr_gone)
+		__sync_fetch_and_or(&active, CPUS_GONE);
+	else
+		__sync_fetch_and_and(&active, ~CPUS_GONE);
+}
+
+/*
+ * Has a task that wakes wait for the CPU that was chosen for it, if who wakes it is a CPU that is no longer there: it may be the one to
+ * wake whoever wanted it away, or a thread of RCU. Its interrupts are off for good, and Linux kicks others by an interrupt to itself
+ * (irq_work). That would be pending until the CPU goes the next time: once it is back nothing that it kicks is kicked, as an interrupt is
+ * sent only to the first who waits for one, and who waits until nothing is pending (schedutil as it leaves a CPU) waits for ever. In a
+ * guest a CPU was seen so, its own kick first among what was pending, and the kernel hung; that it had kicked as it went was not seen.
+ * To a CPU's own queue the kernel needs no kick.
+ */
+static __noinline int hotplug_takes(struct task_struct *p)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	if (!gone[cpu & (MAX_CPUS - 1)] || hotplug_is_online(cpu))
+		return false;
+	dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, 0);
+	return true;
 }
 
 /* Has a CPU change places with the one at @to among the CPUs of its line: those that are there come first. */
@@ -47,21 +82,6 @@ static void hotplug_move(struct line *line, u32 cpu, u32 to)
 	}
 }
 
-static void hotplug_change_set(struct cpu_set *set, u32 cpu, bool online)
-{
-	struct bpf_cpumask *cpus;
-
-	if (!set)
-		return;
-	bpf_rcu_read_lock();
-	cpus = set->cpus;
-	if (cpus && online)
-		bpf_cpumask_set_cpu(cpu, cpus);
-	else if (cpus)
-		bpf_cpumask_clear_cpu(cpu, cpus);
-	bpf_rcu_read_unlock();
-}
-
 /* A CPU is one of its line, and of its kind, or no longer. */
 static __noinline int hotplug_change(u32 cpu, bool online)
 {
@@ -77,8 +97,10 @@ static __noinline int hotplug_change(u32 cpu, bool online)
 		line->performance -= facts_of(cpu)->performance;
 		hotplug_move(line, cpu, line->nr_cpus);
 	}
-	hotplug_change_set(bpf_map_lookup_elem(&line_sets, &number), cpu, online);
-	hotplug_change_set(bpf_map_lookup_elem(&cpu_sets, &kind), cpu, online);
+	place_change_set(bpf_map_lookup_elem(&line_sets, &number), cpu, online);
+	place_change_set(bpf_map_lookup_elem(&cpu_sets, &kind), cpu, online);
+	if (gather_has(cpu))
+		place_change_set(bpf_map_lookup_elem(&gather_sets, &gather_first), cpu, online);
 	return 0;
 }
 
@@ -113,6 +135,7 @@ static void hotplug_goes(u32 cpu)
 	cctx->deadline = 0;
 	cctx->keeps = true;
 	cctx->asked = 0;
+	pressure_forget(cpu);
 	hotplug_change(cpu, false);
 	if (line_at(cctx->line)->nr_cpus)
 		return;

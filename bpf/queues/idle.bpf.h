@@ -6,61 +6,42 @@
 #define __TANDEM_QUEUES_IDLE_H
 
 #include "../base/place.bpf.h"
-#include "energy.bpf.h"
+#include "pressure.bpf.h"
 
 bool bpf_cpumask_empty(const struct cpumask *cpumask) __ksym;
 
 enum {
 	NO_CPU = 0xffff,
+	/* And less, as no error is: the task waits for a CPU that soon will be idle, this less that. */
+	IDLE_WAITS = -0x10000,
 };
+
+/* Whether a core's other hardware thread runs something, and, if @part, some CPU is idle. */
+static __always_inline bool idle_is_beside(u32 sibling, bool part)
+{
+	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
+	bool beside = !bpf_cpumask_test_cpu(sibling, idle) && !(part && bpf_cpumask_empty(idle));
+
+	scx_bpf_put_idle_cpumask(idle);
+	return beside;
+}
 
 /* Whether the core's other hardware thread runs something. */
 static __always_inline bool idle_shares_core(u32 cpu)
 {
 	u32 sibling = queues_cpu_of(cpu)->sibling;
-	const struct cpumask *idle;
-	bool shares;
 
-	if (sibling == NO_SIBLING)
-		return false;
-	idle = scx_bpf_get_idle_cpumask();
-	shares = !bpf_cpumask_test_cpu(sibling, idle);
-	scx_bpf_put_idle_cpumask(idle);
-	return shares;
+	return sibling != NO_SIBLING && idle_is_beside(sibling, false);
 }
 
-/* The same, and some CPU is idle. */
+/* The same of a core of two, and some CPU is idle. */
 static __always_inline bool idle_may_part(u32 cpu)
 {
-	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
-	bool may = !bpf_cpumask_test_cpu(queues_cpu_of(cpu)->sibling, idle) && !bpf_cpumask_empty(idle);
-
-	scx_bpf_put_idle_cpumask(idle);
-	return may;
+	return idle_is_beside(queues_cpu_of(cpu)->sibling, true);
 }
-
-/* The CPUs of each line. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__type(key, u32);
-	__type(value, struct cpu_set);
-	__uint(max_entries, MAX_LINES);
-} line_sets SEC(".maps");
 
 /* The line that the next new thread is to begin in. */
 u32 next_line;
-
-/* How an idle CPU is found. */
-enum idle_way {
-	/* As the kernel does it. */
-	IDLE_ANY,
-	/* Where there are several lines. */
-	IDLE_NEAR,
-	/* Where there are several kinds. */
-	IDLE_UNEQUAL,
-};
-
-u8 idle_way;
 
 /* Whether no CPU at all is idle: then there is no need to look for one among some. */
 static __always_inline bool idle_none(void)
@@ -72,13 +53,21 @@ static __always_inline bool idle_none(void)
 	return none;
 }
 
+/* Lines in the order in which new threads get them: of each package in turn, so that all have as many. */
+static __always_inline u32 idle_line_at(u32 number)
+{
+	u32 packages = nr_packages ?: 1;
+
+	return nr_lines % packages ? number : number % packages * (nr_lines / packages) + number / packages;
+}
+
 /*
  * An idle core for a new thread, in another line than the last one's: caches and memory are best used where threads are spread, as the
  * fair class does it (sched_balance_find_dst_cpu). Negative: none there.
  */
 static __noinline s32 idle_pick_spread(void)
 {
-	u32 line = __sync_fetch_and_add(&next_line, 1) % (nr_lines ?: 1);
+	u32 line = idle_line_at(__sync_fetch_and_add(&next_line, 1) % (nr_lines ?: 1));
 
 	if (idle_none())
 		return -1;
@@ -88,7 +77,7 @@ static __noinline s32 idle_pick_spread(void)
 /* A CPU for a new thread where none is idle: each line, and each CPU of a line, has its turn. */
 static __noinline s32 idle_spread_waiting(void)
 {
-	struct line *line = line_at(next_line % (nr_lines ?: 1));
+	struct line *line = line_at(idle_line_at(next_line % (nr_lines ?: 1)));
 
 	return line_cpus[(line->first + __sync_fetch_and_add(&line->next, 1) % (line->nr_cpus ?: 1)) & (MAX_CPUS - 1)];
 }
@@ -105,10 +94,15 @@ static __noinline s32 idle_pick_line(u32 line)
 /* An idle CPU of a machine with several lines and equal CPUs. */
 static __always_inline s32 idle_pick_near(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
+	struct task_ctx *tctx;
 	s32 cpu;
 
 	if (wake_flags & SCX_WAKE_FORK && may_run_everywhere(p)) {
 		cpu = idle_pick_spread();
+		if (cpu >= 0)
+			return cpu;
+	} else if (gather_may() && may_run_everywhere(p) && (tctx = task_of(p))) {
+		cpu = gather_find(&tctx->queues, prev_cpu);
 		if (cpu >= 0)
 			return cpu;
 	}
@@ -161,17 +155,21 @@ static __always_inline bool idle_suits(struct task_struct *p, struct queues_cpu 
 	return cctx->has_clock && (tctx = task_of(p)) && util_fits(util_to_place(&tctx->queues), cctx);
 }
 
-/* An idle CPU of the kind on which a task costs least, its last one first. Negative: none. */
+/* An idle CPU of the kind on which a task costs least, its last one first; or it waits for one. Negative: none. */
 static s32 idle_pick_by_energy(struct task_struct *p, s32 prev_cpu)
 {
 	struct task_ctx *tctx = task_of(p);
-	s32 kind = tctx ? energy_kind_for(&tctx->queues, prev_cpu) : -1;
+	s32 kind = tctx ? energy_kind_for(&tctx->queues, prev_cpu) : -1, cpu;
 
 	if (kind < 0)
 		return -1;
 	if (queues_cpu_of(prev_cpu)->kind == kind && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
-	return idle_pick_kind(kind, 0);
+	cpu = idle_pick_kind(kind, 0);
+	if (cpu >= 0 || idle_none())
+		return cpu;
+	cpu = energy_soon_idle(kind);
+	return cpu < 0 ? cpu : IDLE_WAITS - cpu;
 }
 
 /*
@@ -186,7 +184,7 @@ static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu
 
 	if (by_energy() && may_run_everywhere(p) && !(wake_flags & SCX_WAKE_FORK)) {
 		cpu = idle_pick_by_energy(p, prev_cpu);
-		if (cpu >= 0)
+		if (cpu >= 0 || cpu <= IDLE_WAITS)
 			return cpu;
 	}
 	if (idle_suits(p, queues_cpu_of(prev_cpu)) && !idle_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
@@ -206,69 +204,6 @@ static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu
 	if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-}
-
-/* An idle CPU for a task that wakes, which counts as busy from now on. Negative: there is none. */
-static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
-{
-	bool is_idle = false;
-	s32 cpu;
-
-	if (idle_way == IDLE_UNEQUAL)
-		return idle_pick_unequal(p, prev_cpu, wake_flags);
-	if (idle_way == IDLE_NEAR)
-		return idle_pick_near(p, prev_cpu, wake_flags);
-	cpu = scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &is_idle);
-	return is_idle ? cpu : -1;
-}
-
-/*
- * An idle CPU for a task that is about to wait after all. Any would be the first: where CPUs differ often the slowest, and where there are
- * several caches another one's, so that in time all would be near the first.
- */
-static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct queues_task *task, u32 cpu)
-{
-	s32 kind, found;
-
-	if (idle_way == IDLE_ANY || !may_run_everywhere(p))
-		return scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	if (idle_way == IDLE_NEAR) {
-		found = idle_none() ? -1 : idle_pick_line(line_of(cpu));
-		return found >= 0 ? found : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
-	}
-	kind = by_energy() ? energy_kind_for(task, cpu) : -1;
-	return kind < 0 ? idle_pick_fastest(NO_CPU, 0) : idle_pick_kind(kind, 0);
-}
-
-static s32 idle_make_set(u32 line)
-{
-	struct cpu_set *set = bpf_map_lookup_elem(&line_sets, &line);
-	struct bpf_cpumask *cpus;
-	s32 cpu;
-
-	if (!set)
-		return -EINVAL;
-	cpus = bpf_cpumask_create();
-	if (!cpus)
-		return -ENOMEM;
-	for_range(cpu, 0, nr_cpus)
-		if (line_of(cpu) == line && place_likes(cpu))
-			bpf_cpumask_set_cpu(cpu, cpus);
-	place_fill(set, cpus);
-	return 0;
-}
-
-static s32 idle_init(void)
-{
-	s32 line, err;
-
-	idle_way = nr_kinds > 1 ? IDLE_UNEQUAL : nr_lines > 1 ? IDLE_NEAR : IDLE_ANY;
-	for_range(line, 0, nr_lines) {
-		err = idle_make_set(line);
-		if (err)
-			return err;
-	}
-	return 0;
 }
 
 #endif /* __TANDEM_QUEUES_IDLE_H */

@@ -36,6 +36,8 @@ struct line {
 	u32 performance;
 	/* Counts what has woken and waits; CPUs may do so at the same time, and it is enough that it changes. */
 	u32 arrivals;
+	/* How many wait that woke. */
+	s32 nr_woken;
 } __attribute__((aligned(64)));
 
 struct line lines[MAX_LINES];
@@ -47,6 +49,9 @@ u16 line_cpus[MAX_CPUS];
 u8 common_line;
 
 struct queues_cpu queues_cpus[MAX_CPUS];
+
+/* CPUs that are about to go, or have gone (hotplug.bpf.h). */
+bool gone[MAX_CPUS];
 
 static __always_inline struct line *line_at(u32 number)
 {

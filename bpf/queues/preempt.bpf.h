@@ -13,6 +13,9 @@ enum {
 	PREEMPT_MARGIN = NSEC_PER_MSEC / 4,
 	/* The same on another CPU than its last one, where its data are not. */
 	PREEMPT_MARGIN_AWAY = NSEC_PER_MSEC,
+	/* How often a CPU may be taken, ns, and how many times it may be at once. */
+	PREEMPT_EVERY = NSEC_PER_MSEC / 4,
+	PREEMPT_AT_ONCE = 4,
 };
 
 /* The CPUs that run something of the idle class, 64 to a word. */
@@ -52,17 +55,28 @@ static s32 preempt_idle_class(struct task_struct *p, s32 prev_cpu)
 	return -1;
 }
 
-/* Whether what is due at @deadline may take a CPU from what runs there. */
-static __always_inline bool preempt_may_by(u64 deadline, u32 cpu, u64 margin)
+/*
+ * Whether a CPU may be taken once more (a token bucket). Where many tasks wake each other at once, as with messages, each would take the
+ * CPU of what goes on to wake the next one.
+ */
+static __noinline bool preempt_is_time(struct queues_cpu *cctx)
+{
+	u64 now = bpf_ktime_get_ns(), at = cctx->preempt_at;
+
+	if (vtime_before(at, now))
+		at = now;
+	else if (vtime_before(now + (PREEMPT_AT_ONCE - 1) * (u64)PREEMPT_EVERY, at))
+		return false;
+	cctx->preempt_at = at + PREEMPT_EVERY;
+	return true;
+}
+
+/* Whether what is due at @deadline takes a CPU from what runs there. */
+static __always_inline bool preempt_may(u64 deadline, u32 cpu, u64 margin)
 {
 	struct queues_cpu *cctx = queues_cpu_of(cpu);
 
-	return cctx->idles || vtime_before(deadline + margin, cctx->deadline);
-}
-
-static __always_inline bool preempt_may(u64 deadline, u32 cpu)
-{
-	return preempt_may_by(deadline, cpu, PREEMPT_MARGIN);
+	return cctx->idles || (vtime_before(deadline + margin, cctx->deadline) && preempt_is_time(cctx));
 }
 
 /* Whether a task takes no CPU from others. */
@@ -92,9 +106,9 @@ static __always_inline s32 preempt_pick(struct task_struct *p, struct queues_tas
 	line_bound(task, line);
 	deadline = task->vtime + task->request;
 	cpu = prev_cpu;
-	if (!preempt_may(deadline, cpu)) {
+	if (!preempt_may(deadline, cpu, PREEMPT_MARGIN)) {
 		cpu = line_random_cpu(line);
-		if (!preempt_may_by(deadline, cpu, PREEMPT_MARGIN_AWAY) || !may_run_on(p, cpu))
+		if (!may_run_on(p, cpu) || !preempt_may(deadline, cpu, PREEMPT_MARGIN_AWAY))
 			return -1;
 	}
 	/* The next task that wakes is not to take it again. */

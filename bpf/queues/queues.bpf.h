@@ -26,10 +26,12 @@ static __always_inline s32 queues_select_cpu(struct task_struct *p, s32 prev_cpu
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, 0);
 		return cpu;
 	}
+	if (cpu <= IDLE_WAITS)
+		return IDLE_WAITS - cpu;
 	tctx = task_of(p);
 	cpu = tctx ? preempt_pick(p, &tctx->queues, prev_cpu) : -1;
 	if (cpu < 0)
-		return idle_way == IDLE_NEAR && wake_flags & SCX_WAKE_FORK && may_run_everywhere(p) ? idle_spread_waiting() : prev_cpu;
+		return idle_way_free == IDLE_NEAR && wake_flags & SCX_WAKE_FORK && may_run_everywhere(p) ? idle_spread_waiting() : prev_cpu;
 	count(TANDEM_STAT_BASE_PREEMPTED);
 	dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, SCX_ENQ_PREEMPT);
 	return cpu;
@@ -59,7 +61,7 @@ static __noinline void queues_enqueue_pinned(struct task_struct *p, struct queue
 	deadline = queues_place_pinned(task, cpu);
 	cctx->has_pinned = true;
 	dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, deadline, enq_flags);
-	if (!task->ran_on && !preempt_never(p, task) && preempt_may(deadline, cpu)) {
+	if (!task->ran_on && !preempt_never(p, task) && preempt_may(deadline, cpu, PREEMPT_MARGIN)) {
 		cctx->deadline = deadline;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
@@ -108,12 +110,15 @@ static __always_inline u64 queues_chance(struct queues_task *task)
 	return (task->request / 2) * (bpf_get_prandom_u32() & 1023) >> 10;
 }
 
-/* Puts what may run on several CPUs into a line. */
-static __always_inline void queues_insert_in_line(struct task_struct *p, struct queues_task *task, u32 number, u64 enq_flags)
+/* Puts what may run on several CPUs, and ran on @cctx last, into a line. */
+static __always_inline void queues_insert_in_line(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx, u32 number,
+						  u64 enq_flags)
 {
 	struct line *line = line_at(number);
 	u64 slice = SLICE_LONE, place;
 
+	/* It may have left its line without a turn, as its affinity changed. */
+	home_forget(task);
 	line_enter(task, number);
 	line_bound(task, line);
 	place = task->vtime + task->request;
@@ -122,15 +127,19 @@ static __always_inline void queues_insert_in_line(struct task_struct *p, struct 
 		slice = task->slice;
 	} else {
 		line->arrivals++;
+		home_count_woken(task, true);
 	}
+	if (!task->idles && cctx->line == number)
+		home_note(p, task, cctx->number, place, slice);
 	dsq_insert_vtime(p, (task->idles ? QUEUE_LINE_IDLE : QUEUE_LINE) | number, slice, place, enq_flags);
 }
 
 /* Queues what may run on several CPUs. */
-static __always_inline void queues_enqueue_in_line(struct task_struct *p, struct queues_task *task, u32 number, u64 enq_flags)
+static __always_inline void queues_enqueue_in_line(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx, u32 number,
+						   u64 enq_flags)
 {
-	queues_insert_in_line(p, task, number, enq_flags);
-	queues_kick(idle_pick_waiting(p, task, scx_bpf_task_cpu(p)), number);
+	queues_insert_in_line(p, task, cctx, number, enq_flags);
+	queues_kick(idle_pick_waiting(p, task, cctx->number), number);
 }
 
 static __always_inline void queues_enqueue_task(struct task_struct *p, struct queues_task *task, u64 enq_flags)
@@ -147,7 +156,7 @@ static __always_inline void queues_enqueue_task(struct task_struct *p, struct qu
 		queues_enqueue_pinned(p, task, cctx, enq_flags);
 		return;
 	}
-	queues_enqueue_in_line(p, task, cctx->has_lines && !task->ran_on ? steal_line_for(p, cctx->line) : cctx->line, enq_flags);
+	queues_enqueue_in_line(p, task, cctx, cctx->has_lines && !task->ran_on ? steal_line_for(p, cctx->line) : cctx->line, enq_flags);
 }
 
 /* What is kept of a task that is to be queued, and is counted. None: no memory was left to keep anything, and it waits where all such do. */
@@ -193,17 +202,17 @@ static __always_inline void queues_goes_on(struct task_struct *prev, struct queu
 }
 
 /*
- * Notes for how long what goes on will go on: as none of those that wait ran here or has woken, as long as @leeway lets it, and unless
- * something wakes. There is no need to look at each tick.
+ * Notes for how long what goes on will go on, unless something wakes: until it is due after @latest, as whatever waits is then. There is no
+ * need to look at each tick.
  */
-static __always_inline void queues_stays(struct queues_task *task, struct queues_cpu *cctx, struct waiting *waiting, u64 leeway)
+static __always_inline void queues_stays(struct queues_task *task, struct queues_cpu *cctx, u64 latest)
 {
-	u64 most = ((u64)STAYS_NS * task->pace) >> WEIGHT_SHIFT;
+	u64 spare = latest - (task->vtime + task->request), ns = (spare << WEIGHT_SHIFT) / (task->pace ?: 1);
 
-	if (leeway && !task->cgroup && vtime_before(task->vtime + task->request + most, waiting->first + leeway)) {
-		cctx->stays_until = task->charged + STAYS_NS;
-		cctx->arrivals = line_at(cctx->line)->arrivals;
-	}
+	if (task->cgroup || ns < SLICE_MOST)
+		return;
+	cctx->stays_until = task->charged + (ns < STAYS_NS ? ns : STAYS_NS);
+	cctx->arrivals = line_at(cctx->line)->arrivals;
 }
 
 /* Charges the idle class for what one of it has run while @wanted: a share of the weights of all that wait. It owes a slice a CPU at most. */
@@ -275,13 +284,17 @@ static __always_inline bool queues_take_other(struct queues_cpu *cctx)
 	return cctx->has_lines && steal_idle_class(cctx);
 }
 
-/* A CPU that has nothing to do lets its clock go, and takes over what is too much for a slower one. */
+/*
+ * A CPU that has nothing to do lets its clock go, and takes over what is too much for a slower one. By energy, without mechanisms, it does so
+ * only if that may have a lower clock here: at the highest one the work costs more than the time is worth, and what computes on comes at its
+ * next tick.
+ */
 static __always_inline void queues_goes_idle(struct queues_cpu *cctx)
 {
 	if (cctx->wants_util)
 		util_goes_idle(cctx);
 	cctx->deadline = 0;
-	if (cctx->has_slower && nr_misfits > 0)
+	if (cctx->has_slower && nr_misfits > 0 && !(cctx->takes_dear && by_energy()))
 		steal_misfit(cctx->number);
 }
 
@@ -325,13 +338,13 @@ static __noinline int queues_dispatch_waiting(struct task_struct *prev, struct q
 		if (queues_take_owed(cctx, task, sooner ? waiting.place : place, sooner ? waiting.own : leeway))
 			return 1;
 		if (waiting.any && !sooner) {
-			queues_stays(task, cctx, &waiting, waiting_least(waiting.leeway, leeway));
+			queues_stays(task, cctx, waiting.place + waiting_least(waiting.leeway, leeway));
 			queues_goes_on(prev, task, cctx, waiting.first);
 			return 1;
 		}
 	}
 	cctx->deadline = waiting.any ? waiting.first : line_at(number)->vtime;
-	cctx->took = waiting_take(number, &waiting);
+	cctx->took = waiting_take(cctx, &waiting);
 	if (cctx->took || !task)
 		return cctx->took;
 	queues_goes_on(prev, task, cctx, task->vtime);
@@ -423,82 +436,6 @@ static __always_inline void queues_dispatch(s32 cpu, struct task_struct *prev)
 		prev->scx.slice = cctx->wanted_by ? 0 : SLICE_LONE;
 }
 
-/* Whether a mechanism has said what others are to know of what runs (over/ranked.bpf.h). */
-static __always_inline bool queues_ranks(u32 cpu)
-{
-	return active & (SERIAL | LONGEST) && (cpu_of(cpu)->rank == RANK_SERIAL || cpu_of(cpu)->longest.is_long);
-}
-
-/* What runs for long changes what its CPU is asked for. */
-static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *cctx)
-{
-	struct task_ctx *tctx = task_of(p);
-	u32 util;
-
-	if (!tctx)
-		return;
-	util_ran(&tctx->queues, cctx);
-	util = util_of(&tctx->queues);
-	if (tctx->queues.pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
-		tctx->queues.pulled = false;
-	if (queues_ranks(cctx->number))
-		util_note_ranked(p, cctx);
-	else if (cctx->has_others)
-		util_note_kind(p, util_to_place(&tctx->queues), cctx);
-	/* Again, too: schedutil ignores what follows a change of its clock too closely (rate_limit_us), and does not come back to it. */
-	if (cctx->has_clock)
-		util_ask_again(cctx, util_wanted(&tctx->queues, cctx, util));
-}
-
-/* Whether what runs is to go to another CPU, while nothing waits. */
-static __always_inline bool queues_changes_place(struct task_struct *p, struct queues_cpu *cctx)
-{
-	if (cctx->misfit && ((!idle_none() && turns_go_up(cctx->number)) || turns_take(cctx->number)))
-		return true;
-	return cctx->sibling != NO_SIBLING && p->se.sum_exec_runtime - cctx->charged >= SHARE_NS && turns_leave_core(p, cctx->number);
-}
-
-/* A tick's part in clocks. */
-static __always_inline void queues_tick_clock(struct task_struct *p, struct queues_cpu *cctx)
-{
-	u32 waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line);
-
-	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
-	if (cctx->shares_clock)
-		util_nudge(cctx);
-	if (util_rises(cctx))
-		queues_follow(p, cctx);
-}
-
-/* A tick's part in slices. */
-static __always_inline void queues_tick_slice(struct task_struct *p, struct queues_cpu *cctx)
-{
-	struct line *line = line_at(cctx->line);
-	u32 waiting = cctx->crowd;
-
-	if (!waiting && queues_changes_place(p, cctx)) {
-		p->scx.slice = 0;
-		return;
-	}
-	if (!waiting && !cctx->has_pinned && !line_idle_waits(cctx->line))
-		return;
-	if (cctx->idles || age_is_time(cctx))
-		p->scx.slice = 0;
-	else if (p->se.sum_exec_runtime < cctx->stays_until && cctx->arrivals == line->arrivals && !cctx->has_pinned)
-		return;
-	else if ((waiting || cctx->has_pinned || queues_idle_class_due(line, cctx->line)) &&
-		 p->se.sum_exec_runtime - cctx->charged >= line_slice(line, waiting))
-		p->scx.slice = 0;
-}
-
-static void queues_tick(struct task_struct *p)
-{
-	struct queues_cpu *cctx = queues_cpu_of(bpf_get_smp_processor_id());
-
-	queues_tick_clock(p, cctx);
-	queues_tick_slice(p, cctx);
-}
-
 /* The CPU that a task begins to run on, or stops on: another one that changes a task's class or weight takes it off and puts it back. */
 static __always_inline struct queues_cpu *queues_cpu_under(struct task_struct *p)
 {
@@ -511,6 +448,7 @@ static __always_inline void queues_begins(struct task_struct *p, struct queues_t
 
 	task->charged = cctx->charged = p->se.sum_exec_runtime;
 	cctx->stays_until = 0;
+	home_forget(task);
 	line_enter(task, cctx->line);
 	line_begin(task, line, cctx->took ? cctx->deadline : task->vtime);
 	cctx->took = false;
@@ -569,16 +507,17 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 	if (active & QUEUES_LIMITS)
 		limit_ran(p, task, cctx);
 	wanted = cctx->wanted_by;
-	if (wanted)
+	if (wanted) {
 		cctx->wanted_by = 0;
+		if (!runnable)
+			turns_let_go(wanted);
+	}
 	if (cctx->misfit)
 		util_change_misfit(cctx, false);
 	if (runnable) {
 		task->go_to = wanted;
 		queues_has_run(task, ran);
 	} else {
-		if (wanted)
-			turns_let_go(wanted);
 		queues_sleeps(task, cctx, ran);
 	}
 }
@@ -632,6 +571,7 @@ static void queues_enable(struct task_struct *p)
 
 	if (!tctx)
 		return;
+	home_forget(&tctx->queues);
 	weight_note(p, &tctx->queues);
 	tctx->queues.line = number;
 	tctx->queues.vtime = *line_clock(&tctx->queues, line_at(number));
@@ -671,7 +611,10 @@ static void queues_init_task(struct task_struct *p, struct scx_init_task_args *a
 
 static void queues_exit_task(struct task_ctx *tctx)
 {
-	if (tctx && tctx->queues.idles)
+	if (!tctx)
+		return;
+	home_forget(&tctx->queues);
+	if (tctx->queues.idles)
 		weight_change_class(&tctx->queues, false);
 }
 

@@ -48,12 +48,23 @@ struct queues_task {
 	bool ran_on;
 	/* By energy: a faster CPU asked for it, and it has not slept since, or computed for long. */
 	bool pulled;
-	/* The kind of CPU on which it costs least, how often that still holds, and for which utilisation it was found. */
+	/* The kind of CPU on which it costs least, how often that still holds, for which utilisation it was found, and when, ns. */
 	s8 kind;
 	u8 kind_again;
 	u16 kind_util;
+	u64 kind_at;
+	/* The CPU of another package that it was gathered from, plus 1; 0: none (gather.bpf.h). */
+	u16 gathered_from;
 	/* The CPU that it is to go to, plus 1; 0: any. */
 	u32 go_to;
+	/* While it waits (home.bpf.h): the number of its CPU's note, plus 1, 0 if there is none; it is counted as one that woke. */
+	union {
+		struct {
+			u16 home;
+			bool woken;
+		};
+		u32 waits;
+	};
 };
 
 enum {
@@ -72,6 +83,8 @@ struct queues_cpu {
 	u16 util;
 	u16 asked;
 	u32 lost;
+	/* queues_task.burst of what runs, where CPUs differ, ns. */
+	u32 burst;
 	/* Utilisation of a task for which the CPU is too slow. */
 	u16 too_much;
 	/* Performance at the highest clock (cpu_facts.capacity). */
@@ -88,7 +101,7 @@ struct queues_cpu {
 	u16 sibling;
 	/* The line that it looks into; a byte is within `lines` without a mask. */
 	u8 line;
-	/* As cpu_ctx.kind: 0 for the fastest. */
+	/* As cpu_ctx.kind: 0 for the fastest; another one while it is slowed down. */
 	u8 kind;
 	/*
 	 * What is so for all CPUs, at hand: clocks follow utilisation; there are other kinds; either, so that utilisation is of use; CPUs'
@@ -104,12 +117,25 @@ struct queues_cpu {
 	bool has_slower;
 	/* By energy: what its cluster draws while idle rises with the clock. */
 	bool idles_dear;
+	/* By energy: what it takes over from slower CPUs has the highest clock, or one that nobody here chooses. */
+	bool takes_dear;
 	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
 	bool keeps;
 	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
 	bool took;
-	/* What runs would do better on a faster CPU. */
-	bool misfit;
+	/* Real-time threads, interrupts or heat take much of it; how much, of UTIL_ONE (pressure.bpf.h). */
+	bool pressed;
+	u16 taken;
+	/* To be seen at one look, too. */
+	union {
+		struct {
+			/* What runs would do better on a faster CPU. */
+			bool misfit;
+			/* Interrupts or heat make it slower than others of its kind. */
+			bool slowed;
+		};
+		u16 lags;
+	};
 	/* What is seldom so, to be seen at one look. */
 	union {
 		struct {
@@ -139,6 +165,8 @@ struct queues_cpu {
 	u64 limit_charged;
 	/* Before that no faster CPU can be taken over by turn, ns (turns.bpf.h). */
 	u64 turn_at;
+	/* Up to when what has taken the CPU as it woke has had its turns, ns (preempt.bpf.h). */
+	u64 preempt_at;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */

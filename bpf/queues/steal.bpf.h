@@ -6,7 +6,7 @@
 #ifndef __TANDEM_QUEUES_STEAL_H
 #define __TANDEM_QUEUES_STEAL_H
 
-#include "idle.bpf.h"
+#include "choose.bpf.h"
 #include "waiting.bpf.h"
 
 enum {
@@ -48,10 +48,17 @@ static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_t
 /* Whether a task that waits is owed the turn of one that weighs no more, has @leeway, and is due at @place. */
 static __always_inline bool steal_is_owed(struct task_struct *p, u64 place, u64 leeway, u64 apart)
 {
-	struct task_ctx *tctx = task_of(p);
-	u64 own = tctx ? waiting_leeway(tctx->queues.slice) : 0;
+	u64 own = waiting_leeway(p->scx.slice);
+	struct task_ctx *tctx;
 
-	if (!tctx || own > leeway || !vtime_before(p->scx.dsq_vtime + own, place))
+	/* It woke, and its slice does not tell. */
+	if (!own) {
+		tctx = task_of(p);
+		if (!tctx)
+			return false;
+		own = waiting_leeway(tctx->queues.slice);
+	}
+	if (own > leeway || !vtime_before(p->scx.dsq_vtime + own, place))
 		return false;
 	/* Clocks are coarse beside what weighs much: that may only wait for the end of a lighter thread's turn, in its own line. */
 	return own == leeway || vtime_before(p->scx.dsq_vtime + own / 2 + apart, place);
@@ -129,27 +136,40 @@ static __always_inline u32 steal_merit(struct cpu_ctx *cctx)
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->longest.is_long ? 2 : 1;
 }
 
+/* The first word that says of a misfit; on machines of up to 64 CPUs there is no other. */
+static __always_inline u32 steal_misfit_word(void)
+{
+	s32 word;
+
+	if (nr_cpus <= 64 || misfit_cpus[0])
+		return 0;
+	for_range(word, 1, (nr_cpus + 63) / 64) {
+		if (misfit_cpus[word & (MAX_CPUS / 64 - 1)])
+			return word & (MAX_CPUS / 64 - 1);
+	}
+	return 0;
+}
+
+/* The CPU that is so many in cpus_by_speed before the last one. */
+static __always_inline struct queues_cpu *steal_at(u32 slowness)
+{
+	return queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - slowness) & (MAX_CPUS - 1)]);
+}
+
 /* The CPU of the slowest kind below @kind whose thread may come from there. None: 0. */
 static __always_inline struct queues_cpu *steal_find_misfit(u32 kind)
 {
-	u32 words = (nr_cpus + 63) / 64;
-	s32 word;
+	u32 word = steal_misfit_word();
+	u64 bits = misfit_cpus[word];
+	struct queues_cpu *cctx;
 
-	for_range(word, 0, words) {
-		u64 bits = misfit_cpus[word & (MAX_CPUS / 64 - 1)];
-		u32 slowness = (u32)word * 64 + lowest_bit(bits);
-		struct queues_cpu *cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - slowness) & (MAX_CPUS - 1)]);
-
-		if (!bits)
-			continue;
-		if (cctx->wanted_by && bits & (bits - 1)) {
-			/* It goes already: the next one. */
-			slowness = (u32)word * 64 + lowest_bit(bits & (bits - 1));
-			cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - slowness) & (MAX_CPUS - 1)]);
-		}
-		return cctx->misfit && cctx->kind > kind && !cctx->wanted_by ? cctx : 0;
-	}
-	return 0;
+	if (!bits)
+		return 0;
+	cctx = steal_at(word * 64 + lowest_bit(bits));
+	/* It goes already: the next one. */
+	if (cctx->wanted_by && bits & (bits - 1))
+		cctx = steal_at(word * 64 + lowest_bit(bits & (bits - 1)));
+	return cctx->misfit && cctx->kind > kind && !cctx->wanted_by ? cctx : 0;
 }
 
 /* The same by merit, where mechanisms know of some. */
@@ -160,7 +180,7 @@ static __always_inline struct queues_cpu *steal_find_best(u32 kind)
 	s32 at;
 
 	for_range(at, 0, nr_cpus) {
-		struct queues_cpu *cctx = queues_cpu_of(cpus_by_speed[(nr_cpus - 1 - at) & (MAX_CPUS - 1)]);
+		struct queues_cpu *cctx = steal_at(at);
 
 		if (cctx->kind <= kind)
 			break;

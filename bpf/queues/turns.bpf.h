@@ -22,11 +22,12 @@ enum {
 
 /*
  * The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none; then @waiting does not look again until
- * there can be one.
+ * there can be one. A part of a faster core is no better than a core of its own.
  */
 static s32 turns_find(struct queues_cpu *waiting, u64 now)
 {
 	u64 longest = TURN_NS, next = now + TURN_NS;
+	bool alone = smt && !idle_shares_core(waiting->number);
 	u32 kind = waiting->kind;
 	s32 at, found = -1;
 
@@ -34,9 +35,10 @@ static s32 turns_find(struct queues_cpu *waiting, u64 now)
 		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
 		struct queues_cpu *cctx = queues_cpu_of(cpu);
 
-		if (cctx->kind >= kind)
+		if (cctx->kind >= kind && !cctx->slowed)
 			break;
-		if (now - cctx->began > NSEC_PER_SEC)
+		/* One that is slowed down is among the faster ones it was one of; an idle one takes what it wants. */
+		if (cctx->kind >= kind || !cctx->deadline || now - cctx->began > NSEC_PER_SEC)
 			continue;
 		if (now - cctx->began <= TURN_NS) {
 			if (cctx->began + TURN_NS < next)
@@ -49,7 +51,7 @@ static s32 turns_find(struct queues_cpu *waiting, u64 now)
 				next = now + TURN_AGAIN_NS;
 			continue;
 		}
-		if (now - cctx->began <= longest)
+		if (now - cctx->began <= longest || (alone && idle_shares_core(cpu)))
 			continue;
 		longest = now - cctx->began;
 		found = cpu;
@@ -80,6 +82,9 @@ static __noinline s32 turns_idle_faster(u32 kinds)
 {
 	s32 kind, found;
 
+	/* Most often, and in half of the instructions. */
+	if (kinds == 1)
+		return place_pick_from(0, SCX_PICK_IDLE_CORE);
 	for_range(kind, 0, MAX_KINDS) {
 		if (kind >= kinds)
 			break;
@@ -90,14 +95,17 @@ static __noinline s32 turns_idle_faster(u32 kinds)
 	return -1;
 }
 
-/* An idle core as fast as @cpu or faster, in the same line if these are equal. Negative: none. */
+/*
+ * An idle core, in the same line where CPUs are equal, else the fastest, which may be slower than @cpu: two hardware threads of a core
+ * seldom do a third more than one. Negative: none.
+ */
 static s32 turns_idle_core(u32 cpu)
 {
 	u32 line = line_of(cpu);
 
 	if (nr_kinds < 2)
 		return place_pick_in(bpf_map_lookup_elem(&line_sets, &line), SCX_PICK_IDLE_CORE);
-	return turns_idle_faster(queues_cpu_of(cpu)->kind + 1);
+	return turns_idle_faster(nr_kinds);
 }
 
 /* Sends what runs on a CPU to another one, that is idle, when it leaves; whether there is such a one. */
@@ -133,6 +141,27 @@ static __noinline int turns_leave_core(struct task_struct *p, u32 cpu)
 {
 	return idle_may_part(cpu) && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
 	       turns_leave_for(cpu, turns_idle_core(cpu));
+}
+
+/*
+ * A thread on a CPU that interrupts or heat slow down goes to an idle one that is not, of the same line first, and no slower; whether it
+ * does. Where real-time threads come and go there is no need: as they come it goes elsewhere.
+ */
+static __noinline int turns_leave_slowed(struct task_struct *p, u32 cpu)
+{
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	s32 kind, found = -1;
+
+	if (cctx->wanted_by || idle_none() || !may_run_everywhere(p))
+		return 0;
+	if (nr_kinds < 2)
+		found = idle_pick_line(cctx->line);
+	for_range(kind, 0, MAX_KINDS) {
+		if (found >= 0 || kind > cctx->kind)
+			break;
+		found = place_pick_from(kind, smt ? SCX_PICK_IDLE_CORE : 0);
+	}
+	return turns_leave_for(cpu, found);
 }
 
 #endif /* __TANDEM_QUEUES_TURNS_H */

@@ -18,15 +18,17 @@ enum {
 	/* By energy: what needs longer at once, ns, is asked for as if it needed a sixteenth less. */
 	UTIL_SPARES_NS = NSEC_PER_MSEC,
 	UTIL_SPARES_SHIFT = 4,
-	/* Where energy is all: as if all needed a quarter less. That is what schedutil adds. */
+	/* Where energy is all: as if all needed a quarter less. That is what schedutil adds. But not where less than an eighth is to spare. */
 	UTIL_SAVES_SHIFT = 2,
+	UTIL_FULL_SHIFT = 3,
 	/* Powers of two that numbers of busy CPUs are told apart by. */
 	UTIL_CROWDS = 8,
 	/* Of too_much: a CPU that nothing is too much for. */
 	TOO_MUCH_NEVER = 0xffff,
 	HALF_LIFE_SHIFT = 25,
-	/* A shorter time, ns, makes no difference to a utilisation: it is about one. */
+	/* What changes a utilisation by about one, ns: a shorter time of work counts as this, as often as it is a part of it. */
 	UTIL_LEAST_NS = 1 << (HALF_LIFE_SHIFT + 1 - 10),
+	UTIL_LEAST_DITHER = 9 + 10,
 	/* After so long an idle CPU asks for less, ns: for half as much. */
 	IDLE_LONG_NS = 1 << HALF_LIFE_SHIFT,
 	/* What computes for longer has a CPU that asked for it to itself, ns: those that meet at barriers do not. */
@@ -50,15 +52,25 @@ static __always_inline u64 util_share_lost(u64 ns)
 	return ns * (688 - (ns * 176 >> HALF_LIFE_SHIFT));
 }
 
-/* What is lost of @value, if that share is lost. */
-static __always_inline u32 util_lost_by(u32 value, u64 share)
+/*
+ * What rounds a share of a utilisation up as often as its fraction is large: a part of the time, times 2^64 over the golden ratio. By the
+ * integer below, what sleeps for a millisecond at a time would never come to less than 48.
+ */
+static __always_inline u64 util_dither(u64 now)
 {
-	return (value * share) >> (HALF_LIFE_SHIFT + 10);
+	return (now * 0x9e3779b97f4a7c15ULL) >> (64 - (HALF_LIFE_SHIFT + 10));
 }
 
-static __always_inline u32 util_lost(u32 value, u64 ns)
+/* What is lost of @value, if that share is lost, and by @dither. */
+static __always_inline u32 util_lost_by(u32 value, u64 share, u64 dither)
 {
-	return util_lost_by(value, util_share_lost(ns));
+	return (value * share + dither) >> (HALF_LIFE_SHIFT + 10);
+}
+
+/* The same for a time, less than a halving, until @now. */
+static __always_inline u32 util_lost(u32 value, u64 ns, u64 now)
+{
+	return util_lost_by(value, util_share_lost(ns), util_dither(now));
 }
 
 /* What is left of @value after any time. */
@@ -69,7 +81,7 @@ static __noinline u32 util_decayed(u32 value, u64 ns)
 	if (halvings >= 10)
 		return 0;
 	value >>= halvings;
-	return value - util_lost(value, ns & ((1 << HALF_LIFE_SHIFT) - 1));
+	return value - util_lost_by(value, util_share_lost(ns & ((1 << HALF_LIFE_SHIFT) - 1)), 0);
 }
 
 static __always_inline u32 util_of(struct queues_task *task)
@@ -149,6 +161,17 @@ static __always_inline u32 util_floor(struct queues_cpu *cctx, u32 util)
 	return floors->least[crowd < UTIL_CROWDS ? crowd : UTIL_CROWDS - 1];
 }
 
+/*
+ * What is asked where energy is all: less, unless the CPU is busy for nearly all of the time at the clock that it has. What computes without
+ * a pause, or waits for nothing but what others compute, would else ask for less and less as it becomes slower.
+ */
+static __always_inline u32 util_saved(struct queues_cpu *cctx, u32 util)
+{
+	u32 performance = (scx_bpf_cpuperf_cur(cctx->number) * cctx->capacity) >> 10;
+
+	return util < performance - (performance >> UTIL_FULL_SHIFT) ? util - (util >> UTIL_SAVES_SHIFT) : util;
+}
+
 /* What is asked of the clock for a utilisation, by what is wished. Without a mode the bounds are not there, and this is pruned. */
 static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 {
@@ -159,7 +182,7 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 	if (wished() == TANDEM_WISH_PERFORMANCE)
 		return UTIL_ONE;
 	if (wished() == TANDEM_WISH_POWERSAVE) {
-		util -= util >> UTIL_SAVES_SHIFT;
+		util = util_saved(cctx, util);
 		if (cctx->ceiling && util > cctx->ceiling)
 			return cctx->ceiling;
 	}
@@ -297,18 +320,19 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	else if (slept >> HALF_LIFE_SHIFT)
 		task->util = util_decayed(task->util, slept);
 	else
-		task->util -= util_lost(task->util, slept);
+		task->util -= util_lost(task->util, slept, now);
 	if (cctx->has_others) {
 		cctx->began = now;
 		util_note_clamps(p, task);
 		util_note_kind(p, util_to_place(task), cctx);
+		cctx->burst = task->burst;
 	}
 	if (!cctx->has_util)
 		return;
 	if (idle >> HALF_LIFE_SHIFT)
 		cctx->util = util_decayed(cctx->util, idle);
 	else if (idle >= UTIL_LEAST_NS)
-		cctx->util -= util_lost(cctx->util, idle);
+		cctx->util -= util_lost(cctx->util, idle, now);
 	/*
 	 * What comes from elsewhere, or is new, brings its utilisation along (attach_entity_load_avg). With a mode it does not: that the clock
 	 * stays high after it costs energy, by the choosing half 0.8 % in the mean, for responses that are no shorter (docs/base.md).
@@ -331,23 +355,23 @@ static __noinline void util_grow_long(struct queues_task *task, struct queues_cp
 		cctx->util = UTIL_ONE - util_decayed(UTIL_ONE - cctx->util, ns);
 }
 
-/* What utilisations become by work of @ns at full performance. */
-static __always_inline void util_grow(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
+/* What utilisations become by work of @ns at full performance, until @now. */
+static __always_inline void util_grow(struct queues_task *task, struct queues_cpu *cctx, u64 ns, u64 now)
 {
-	u64 share;
+	u64 share, dither = util_dither(now);
 
 	if (ns >> HALF_LIFE_SHIFT) {
 		util_grow_long(task, cctx, ns);
 		return;
 	}
 	share = util_share_lost(ns);
-	task->util += util_lost_by(UTIL_ONE - task->util, share);
+	task->util += util_lost_by(UTIL_ONE - task->util, share, dither);
 	if (!cctx->has_util)
 		return;
 	if (task->pulled)
-		cctx->util -= util_lost_by(cctx->util, share);
+		cctx->util -= util_lost_by(cctx->util, share, dither);
 	else
-		cctx->util += util_lost_by(UTIL_ONE - cctx->util, share);
+		cctx->util += util_lost_by(UTIL_ONE - cctx->util, share, dither);
 }
 
 /* A task goes on, or stops: it has run until now, since the CPU's `util_at`, as that was set when it began. */
@@ -358,11 +382,14 @@ static __always_inline void util_ran(struct queues_task *task, struct queues_cpu
 
 	task->util_at = now;
 	cctx->util_at = now;
-	if (work < UTIL_LEAST_NS)
-		return;
+	if (work < UTIL_LEAST_NS) {
+		if (work <= util_dither(now) >> UTIL_LEAST_DITHER)
+			return;
+		work = UTIL_LEAST_NS;
+	}
 	performance = scx_bpf_cpuperf_cur(cctx->number);
 	performance = (performance * cctx->capacity) >> 10;
-	util_grow(task, cctx, (work * performance) >> 10);
+	util_grow(task, cctx, (work * performance) >> 10, now);
 	work -= (work * performance) >> 10;
 	if (!work)
 		return;

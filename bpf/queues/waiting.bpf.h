@@ -8,7 +8,7 @@
 #ifndef __TANDEM_QUEUES_WAITING_H
 #define __TANDEM_QUEUES_WAITING_H
 
-#include "line.bpf.h"
+#include "home.bpf.h"
 
 enum {
 	/* How many tasks are looked at. */
@@ -25,10 +25,13 @@ struct waiting {
 	u64 leeway;
 	/* The leeway of the one that is taken; 0 if it woke. */
 	u64 own;
+	/* Until where what woke elsewhere is worth while to look for, behind a first one that has used up its slice elsewhere. */
+	u64 until;
 	/* Something waits. */
 	bool any;
-	/* That of the one behind the first that ran here last, and is taken; 0: the first one is. */
+	/* That of the one behind the first that is taken; 0: the first one is. The CPU's note of it, plus 1; 0: there is none. */
 	s32 pid;
+	u32 home;
 };
 
 /* Whether a task that waits may run on a CPU. Most may run on all, and that costs less to see. */
@@ -71,87 +74,82 @@ static __always_inline u64 waiting_leeway(u64 slice)
 	return slice < SLICE_LONE ? (SLICE_LONE - 1 - slice) << LEEWAY_SHIFT : 0;
 }
 
-/* Takes a task of those that wait, if the first one is not left for longer than this one may be; whether it does. */
-static __always_inline bool waiting_settle(struct waiting *waiting, struct task_struct *p, u32 step)
+/* Takes what ran here last, if the first one is not left for it for longer than either may be. Not static, as below. */
+__noinline int waiting_home(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
-	u64 leeway = waiting_leeway(p->scx.slice);
+	u32 number = home_first(cpu);
+	struct home *home = home_at(number - 1);
+	u64 most = waiting->leeway > WOKEN_LEEWAY ? waiting->leeway : WOKEN_LEEWAY, own;
 
-	if (step && leeway && vtime_before(waiting->first + leeway, p->scx.dsq_vtime))
-		return false;
-	waiting->place = p->scx.dsq_vtime;
-	waiting->own = leeway;
+	waiting->until = waiting->first + waiting->leeway;
+	if (!number)
+		return 0;
+	own = waiting_leeway(home->slice);
+	if (own && own < most)
+		most = own;
+	if (vtime_before(waiting->first + most, home->place))
+		return 0;
+	waiting->place = home->place;
+	waiting->until = home->place - WOKEN_LEEWAY;
+	waiting->own = own;
 	waiting->leeway = 0;
-	waiting->pid = step ? p->pid : 0;
-	return true;
-}
-
-/* Until where it is worth while to look for what ran here, behind the first one: that has @leeway. */
-static __always_inline u64 waiting_until(u64 place, u64 leeway)
-{
-	return place + (leeway > WOKEN_LEEWAY ? leeway : WOKEN_LEEWAY);
+	waiting->pid = home->pid;
+	waiting->home = number;
+	return 0;
 }
 
 /*
- * Looks at what waits in a line and may run on a CPU: what ran here last, or what woke, wherever it was, or else the first one. How many
- * are still to look at is in memory, where the verifier does not follow it through every round; and as this is not static, it follows
- * it once, and not with each that asks.
+ * Looks at what waits in a line and may run on a CPU: what ran here last, or what woke, wherever it was, or else the first one. What
+ * decides how many more are looked at is in memory, where the verifier does not follow it through every round; and as this is not static,
+ * it follows it once, and not with each that asks.
  */
 __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
 	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct task_struct *p;
-	bool woken = false;
-	u64 latest = 0;
 
 	cctx->looks_left = WAITING_MOST;
 	for_queued(it, p, QUEUE_LINE | cctx->line) {
-		u64 place = p->scx.dsq_vtime, slice = p->scx.slice;
-		bool here = scx_bpf_task_cpu(p) == cpu;
-
 		if (!cctx->looks_left--)
 			break;
 		if (waiting->any) {
-			if (vtime_before(latest, place))
+			if (vtime_before(waiting->until, p->scx.dsq_vtime))
 				break;
-			if (!here && (woken || slice < SLICE_LONE))
+			if (p->scx.slice < SLICE_LONE || !waiting_may(p, cpu))
 				continue;
+			waiting->place = p->scx.dsq_vtime;
+			waiting->own = waiting->leeway = 0;
+			waiting->pid = p->pid;
+			waiting->home = 0;
+			break;
 		}
 		/* What may not run here is for others: it neither comes first nor holds virtual time. */
 		if (!waiting_may(p, cpu))
 			continue;
-		if (!waiting->any) {
-			waiting->any = true;
-			waiting->first = waiting->place = place;
-			waiting->own = waiting->leeway = waiting_leeway(slice);
-			latest = waiting_until(place, waiting->leeway);
-		}
-		if ((here || slice >= SLICE_LONE) && waiting_settle(waiting, p, waiting->first != place)) {
-			if (here)
-				break;
-			woken = true;
-			latest = place + WOKEN_LEEWAY;
-		}
+		waiting->any = true;
+		waiting->first = waiting->place = p->scx.dsq_vtime;
+		waiting->own = waiting_leeway(p->scx.slice);
+		if (scx_bpf_task_cpu(p) == cpu)
+			break;
+		waiting->leeway = waiting->own;
+		waiting_home(cpu, waiting);
+		if (p->scx.slice >= SLICE_LONE || line_at(cctx->line)->nr_woken <= 0)
+			break;
 	}
 	return 0;
 }
 
 /* Takes what `waiting_look` has found; whether that, or at least the first one, could be had. */
-static __always_inline bool waiting_take(u32 number, struct waiting *waiting)
+static __always_inline bool waiting_take(struct queues_cpu *cctx, struct waiting *waiting)
 {
-	struct task_struct *p;
-	bool taken = false;
-
 	if (waiting->pid) {
-		bpf_rcu_read_lock();
-		for_queued(it, p, QUEUE_LINE | number) {
-			if (p->pid != waiting->pid)
-				continue;
-			taken = dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
-			break;
-		}
-		bpf_rcu_read_unlock();
+		if (home_take(cctx->number, waiting->pid, waiting->place))
+			return true;
+		/* It has gone another way, as what another class takes over. */
+		if (waiting->home)
+			home_at(waiting->home - 1)->pid = 0;
 	}
-	return taken || dsq_move_to_local(QUEUE_LINE | number);
+	return dsq_move_to_local(QUEUE_LINE | cctx->line);
 }
 
 #endif /* __TANDEM_QUEUES_WAITING_H */

@@ -18,8 +18,8 @@ enum {
 	/* What is given to a task at once, ns: the most, shared by those that wait for a CPU, and the least. */
 	SLICE_MOST = 4 * NSEC_PER_MSEC,
 	SLICE_LEAST = NSEC_PER_MSEC / 2,
-	/* For so long what has leeway goes on without a look at what waits, ns. */
-	STAYS_NS = 12 * NSEC_PER_MSEC,
+	/* For so long at most something goes on without a look at what waits, ns: no longer than its slice. */
+	STAYS_NS = 20 * NSEC_PER_MSEC,
 	/* The same where nothing else waits; a tick ends it sooner if something does. */
 	SLICE_LONE = 20 * NSEC_PER_MSEC,
 	/*

@@ -20,13 +20,15 @@ use crate::bundled::{NAMES, named};
 const MACHINES: [&str; 3] = ["hikey960", "i9-12900k", "opteron-8350"];
 /// What no file of a kernel has, as the bundled files call it, what it rounds otherwise, and what follows from the energy model,
 /// which is not among the files that are written here (debugfs).
-const UNKNOWN: [&str; 8] = [
+const UNKNOWN: [&str; 10] = [
     "memory_bandwidth",
     "fixed_power",
     "package_power",
     "].static_power[",
     "].busy_power[",
     "].power[",
+    "].nr_idle_states",
+    "].idle_",
     "pco_",
     "no_use_em",
 ];

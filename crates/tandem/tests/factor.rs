@@ -21,9 +21,19 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         shown(folder.path(), &["scheduler", "export", "tandem", "-o", "blind.bpf.o"]);
         let beside = folder.path().join("blind.toml");
-        let unknown = ["memory_bandwidth", "idle_power", "opp_table.power", "opp_table.static_power"];
+        let unknown = [
+            "memory_bandwidth",
+            "idle_power",
+            "opp_table.power",
+            "opp_table.static_power",
+            "opp_table.nr_idle_states",
+            "opp_table.idle_power",
+            "opp_table.idle_residency",
+        ];
+        let unknown = unknown.map(|word| format!("\"{word}\""));
         let text = std::fs::read_to_string(&beside).unwrap();
-        let known: Vec<&str> = text.lines().filter(|line| !unknown.iter().any(|word| line.contains(word))).collect();
+        let known: Vec<&str> =
+            text.lines().filter(|line| !unknown.iter().any(|word| line.contains(word.as_str()))).collect();
         assert_eq!(text.lines().count() - known.len(), unknown.len());
         std::fs::write(&beside, known.join("\n")).unwrap();
         Self(folder)

@@ -54,7 +54,7 @@ fn every_mechanism_leaves_them_on_their_cpu() {
 fn who_does_not_look_is_ejected() {
     let blind = Variant::new("#include \"bpf/base/migration.bpf.h\"\n#define must_stay(p) false");
     for (machine, settings) in [
-        ("sdm845", "longest=true"),
+        ("hikey960", "longest=true"),
         ("hikey960", "base=single,longest=true"),
         ("hikey960", "base=single,serial_first=true"),
         // On the base of several queues these do not send what runs to another CPU in this workload.

@@ -22,6 +22,13 @@ pub struct Asked {
     pub response: Option<Rule>,
 }
 
+impl Asked {
+    /// In the order of [`NUMBERS`].
+    fn rules(self) -> [Option<Rule>; 3] {
+        [Some(self.energy), Some(self.time), self.response]
+    }
+}
+
 /// `mode=auto`: never more energy, never slower, never later.
 pub const AUTO: Asked = Asked {
     energy: Rule { most: 1.00, below: 1.03, bound_counts: true },
@@ -63,13 +70,36 @@ pub fn judge(contest: &Contest<'_>, asked: Asked) -> Outcome<Page> {
         let numbers = row.judged.iter().map(|number| number.as_ref().map_or("-".to_owned(), number_text));
         table.row(start.into_iter().chain(numbers).chain([row.seeds.to_string(), row.verdict.to_string()]));
     }
-    Ok(Page { table, legend: LEGEND, summary: summary(&cells, &rows) })
+    Ok(Page { table, legend: LEGEND, summary: summary(&cells, &rows, asked) })
 }
 
-fn summary(cells: &[Cell], rows: &[Row]) -> Vec<String> {
-    let mut lines = vec![format!("cells: {} (asked: all)", Tally::of(rows.iter().map(|row| row.verdict)))];
+impl Row {
+    /// Whether the bounds of all numbers are below what is asked of bounds, whatever the numbers themselves are.
+    fn is_within(&self, asked: Asked) -> bool {
+        let within = |(judged, rule): (&Judged, Rule)| judged.upper.unwrap_or(judged.value) < rule.below;
+        self.verdict != Verdict::Ejected
+            && self.judged.iter().zip(asked.rules()).filter_map(|(judged, rule)| judged.as_ref().zip(rule)).all(within)
+    }
+}
+
+/// What is asked of bounds, in words.
+fn bounds(asked: Asked) -> String {
+    let words =
+        NUMBERS.iter().zip(asked.rules()).filter_map(|(name, rule)| Some(format!("{name} below {}", rule?.below)));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn summary(cells: &[Cell], rows: &[Row], asked: Asked) -> Vec<String> {
+    let within = rows.iter().filter(|row| row.is_within(asked)).count();
+    let mut lines = vec![
+        format!("cells: {} (asked: all)", Tally::of(rows.iter().map(|row| row.verdict))),
+        format!("cells by the bounds alone ({}): {within} of {} good", bounds(asked), rows.len()),
+    ];
     for (number, name) in NUMBERS.iter().enumerate() {
         let judged = || cells.iter().zip(rows).filter_map(|(cell, row)| Some((cell, row.judged[number]?.value)));
+        if judged().next().is_none() {
+            continue;
+        }
         let verdicts = rows.iter().filter_map(|row| Some(row.judged[number]?.verdict));
         let mean = geometric_mean(judged().map(|(_, value)| value));
         lines.push(format!(
@@ -165,6 +195,18 @@ mod tests {
         let verdicts = judge_numbers(&looks, true, AUTO, &slower, &fair).map(|judged| judged.unwrap().verdict);
         assert_eq!(verdicts, [Verdict::Worse; 3]);
         assert!(judge_numbers(&looks, true, POWERSAVE, &own, &fair)[2].is_none());
+    }
+
+    #[test]
+    fn bounds_alone_leave_a_margin() {
+        let looks = Looks::doubling(2, 2, 1);
+        let row = |energy| {
+            let (own, fair) = (vec![run(energy, 1.0, 1.0); 2], vec![run(1.0, 1.0, 1.0); 2]);
+            let judged = judge_numbers(&looks, true, AUTO, &own, &fair);
+            Row { seeds: 2, judged, verdict: Verdict::Unclear }
+        };
+        assert!(row(1.02).is_within(AUTO) && !row(1.04).is_within(AUTO));
+        assert!(!Row { verdict: Verdict::Ejected, ..row(0.9) }.is_within(AUTO));
     }
 
     #[test]

@@ -136,10 +136,12 @@ fn session_rows(session: &SessionStatus, row: &mut dyn FnMut(&str, String)) {
 
 /// What the slow loop says of itself, in words.
 fn steered_rows(steered: &SteeredStatus, row: &mut dyn FnMut(&str, String)) {
-    let SteeredStatus { wish, wish_of, clocks, held, changes, foreign, unknown, fit } = steered;
+    let SteeredStatus { wish, wish_of, clocks, held, changes, looks, cpu_share, foreign, unknown, fit } = steered;
     row("mode", format!("{wish}, as {wish_of} says"));
     if *clocks > 0 {
         row("clocks", format!("steered: {held} knobs of {clocks} clocks, {changes} changes"));
+        let share = 100.0 * cpu_share;
+        row("", format!("{} looks, which took {share:.3} % of a CPU", count(*looks)));
     }
     foreign.iter().for_each(|sentence| row("", sentence.clone()));
     fit.iter().for_each(|fit| row("", fit.clone()));

@@ -4,6 +4,7 @@
 use tandem_simulator::workload::Op;
 
 use super::run::{for_ms, forever, hog, of, pairs, periodic, run, share, threads, time, within};
+use crate::long::combinations::scheduler::machine;
 use crate::long::combinations::support::workload::{TaskExt, sleep, thread, work};
 
 #[test]
@@ -99,5 +100,15 @@ fn shares_over_several_caches_are_those_of_weights() {
     let report = run(&pairs(4), &for_ms(8000, tasks));
     for (name, weight) in [("nice0", 1024.0), ("nice5", 335.0), ("nice10", 110.0)] {
         within(share(&report, name), 100.0 * weight / 1469.0, 1.0);
+    }
+}
+
+/// 24 threads on two packages of eight caches each: a third of the caches have two of them, half of these in each package.
+#[test]
+fn new_threads_are_spread_over_packages_evenly() {
+    let report = run(&machine("epyc-9554-2s"), &for_ms(200, [hog("hog").times(24)]));
+    let on = |cpus: std::ops::Range<usize>| report.cpus[cpus].iter().map(|cpu| cpu.busy_s).sum::<f64>();
+    for first in [0, 64] {
+        within(on(first..first + 64) + on(first + 128..first + 192), 12.0 * 0.2, 0.1);
     }
 }

@@ -8,7 +8,7 @@ use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::workload::{Policy, TaskSpec, Workload};
 
-use super::run::{for_ms, hog, of, options, periodic, share, threads, time, unequal, with, within};
+use super::run::{counted, for_ms, hog, of, options, periodic, share, threads, time, unequal, with, within};
 use crate::command::shown;
 use crate::equal;
 use crate::long::combinations::scheduler::audited_run;
@@ -18,13 +18,6 @@ use crate::long::combinations::support::workload::{TaskExt, thread, work};
 #[track_caller]
 fn run(machine: &Machine, workload: &Workload, settings: &[(&str, &str)]) -> Report {
     audited_run(machine, workload, &options(with(settings)))
-}
-
-/// What a counter of the scheduler says.
-#[track_caller]
-fn counted(report: &Report, name: &str) -> u64 {
-    let statistics = &report.sched_ext.as_ref().unwrap().statistics;
-    statistics.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("{name}")).1
 }
 
 const DEDICATED: [(&str, &str); 1] = [("isolate", "dedicated")];

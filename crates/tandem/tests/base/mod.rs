@@ -4,6 +4,7 @@
 mod clocks;
 mod energy;
 mod groups;
+mod homes;
 mod hotplug;
 mod idle_class;
 mod kernels;
@@ -14,6 +15,7 @@ mod mechanisms;
 mod mixes;
 mod patience;
 mod pinned;
+mod pressure;
 mod run;
 mod single;
 mod sorted;

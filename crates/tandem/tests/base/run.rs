@@ -95,6 +95,13 @@ pub fn threads<'r>(report: &'r Report, name: &str) -> Vec<&'r TaskReport> {
     found
 }
 
+/// What a counter of the scheduler says.
+#[track_caller]
+pub fn counted(report: &Report, name: &str) -> u64 {
+    let statistics = &report.sched_ext.as_ref().unwrap().statistics;
+    statistics.iter().find(|(other, _)| *other == name).unwrap_or_else(|| panic!("{name}")).1
+}
+
 /// CPU time of the threads of a name, in milliseconds.
 #[track_caller]
 pub fn time(report: &Report, name: &str) -> f64 {

@@ -4,7 +4,7 @@
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Options;
 
-use super::run::{for_ms, hog, of, options, run, threads, unequal, with, within};
+use super::run::{for_ms, hog, of, options, periodic, run, threads, unequal, with, within};
 use crate::long::combinations::scheduler::audited_run;
 use crate::long::combinations::support::machine::{Cluster, Spec};
 use crate::long::combinations::support::workload::{TaskExt, thread, timer, work};
@@ -86,4 +86,16 @@ fn what_shares_a_core_goes_to_an_idle_one() {
     tasks.push(thread("pair", [work(200)]).after(1).times(2));
     let report = run(&machine, &of(tasks));
     within(report.time_s * 1e3, 251.0, 16.0);
+}
+
+/// A fast core of two threads, which have six tenths of its speed beside each other, and two slow cores: three threads have a core each, and
+/// their turns on the fast one, though others wake on any thread in between.
+#[test]
+fn a_part_of_a_fast_core_is_no_better_than_a_slow_one() {
+    let fast = Cluster { cores: 1, smt: 2, smt_speed: 0.6, ..Cluster::default() };
+    let machine = Spec::clusters([fast, Cluster { cores: 2, ipc: 0.8, ..Cluster::default() }]).build();
+    let light = (0..3).map(|number| periodic(&format!("light-{number}"), 1, 50 + number));
+    let report = run(&machine, &for_ms(2000, light.chain([hog("hog").times(3)]).collect::<Vec<_>>()));
+    let work: f64 = report.tasks.iter().map(|task| task.work_s).sum();
+    within(work, 2.0 * (1.0 + 0.8 + 0.8), 0.1);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! A thread that wakes takes the CPU of one that is due later, or an idle one.
 
-use tandem_simulator::workload::Policy;
+use tandem_simulator::metrics::Report;
+use tandem_simulator::units::USEC;
+use tandem_simulator::workload::{BehaviourId, Op, Policy, Span};
 
-use super::run::{for_ms, hog, longest_wakeup_us, periodic, run, threads, time, unequal, within};
+use super::run::{counted, for_ms, forever, hog, longest_wakeup_us, periodic, run, threads, time, unequal, within};
 use crate::equal;
-use crate::long::combinations::support::workload::TaskExt;
+use crate::long::combinations::support::workload::{TaskExt, thread};
 
 #[test]
 fn what_needs_little_has_the_cpu_at_once() {
@@ -51,4 +53,30 @@ fn what_wakes_stays_on_its_slow_cpu_while_no_faster_one_is_idle() {
     let report = run(&unequal(2, 4), &for_ms(2000, tasks));
     let light = threads(&report, "light")[0];
     assert!(light.migrations <= 2, "{} migrations", light.migrations);
+}
+
+/// Some forty wakeups in each millisecond and CPU: one in a quarter of it takes the CPU, and those that wait by then have theirs after it.
+#[test]
+fn many_that_wake_take_a_cpu_four_times_a_millisecond() {
+    let us = |us: u64| Span::fixed(us * USEC);
+    let light = |number: u64| {
+        let body = [Op::Run { work: us(10), behaviour: BehaviourId(0) }, Op::Sleep(us(400 + 13 * number))];
+        thread(&format!("light-{number}"), forever(body))
+    };
+    let on = |cpus: u32| {
+        let lights = (0..20).map(|number| light(number).times(cpus));
+        let tasks: Vec<_> = lights.chain([hog("hog").times(cpus)]).collect();
+        run(&equal::machine(cpus as usize), &for_ms(1000, tasks))
+    };
+    let rounds = |report: &Report| (time(report, "light") / 0.010) as u64;
+
+    let two = on(2);
+    let taken = counted(&two, "base_preempted");
+    assert!((2000..=8006).contains(&taken), "{taken} times");
+    assert!(rounds(&two) >= 60 * 1000, "{}", rounds(&two));
+
+    // With one CPU each round is a switch, and so is what goes on after each taking, or after a tick.
+    let one = on(1);
+    assert!(one.switches <= rounds(&one) + 4003 + 250, "{} for {} rounds", one.switches, rounds(&one));
+    assert!(rounds(&one) >= 25 * 1000, "{}", rounds(&one));
 }
