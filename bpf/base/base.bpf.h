@@ -6,6 +6,7 @@
 #define __TANDEM_BASE_H
 
 #include "facts.bpf.h"
+#include "rq.bpf.h"
 #include "task.bpf.h"
 #include "group.bpf.h"
 #include "cpu.bpf.h"

@@ -301,6 +301,7 @@ struct sched_avg {
 struct rq {
 	struct task_struct *curr;
 	int cpu;
+	unsigned int clock_update_flags;
 	struct sched_avg avg_rt;
 	struct sched_avg avg_dl;
 	/* With CONFIG_HAVE_SCHED_AVG_IRQ, and CONFIG_SCHED_HW_PRESSURE. */

@@ -93,7 +93,6 @@ struct {
 	__uint(max_entries, MAX_KINDS);
 } pressed_sets SEC(".maps");
 
-extern const struct rq runqueues __ksym;
 /* Where firmware tells of limits; and where cooling devices do. */
 extern const unsigned long hw_pressure __ksym __weak;
 extern const unsigned long cpufreq_pressure __ksym __weak;

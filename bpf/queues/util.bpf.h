@@ -193,9 +193,14 @@ static __always_inline u32 util_bounded(struct queues_cpu *cctx, u32 util)
 	return util < floor ? floor : util;
 }
 
-/* Asks for the clock that a utilisation needs, of the CPU that runs this. Nothing at all would change nothing (clock.bpf.h). */
+/*
+ * Asks for the clock that a utilisation needs, of the CPU that runs this; not where that cannot be asked now, and the next who asks does.
+ * Nothing at all would change nothing (clock.bpf.h).
+ */
 static __always_inline void util_ask_bounded(struct queues_cpu *cctx, u32 util)
 {
+	if (!rq_clock_updated())
+		return;
 	if (util < UTIL_TOP || cctx->asked < UTIL_TOP)
 		cctx->top_again = 0;
 	else if (cctx->top_again < TOP_AGAIN)

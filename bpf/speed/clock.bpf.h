@@ -120,7 +120,7 @@ static __always_inline bool clock_wants(u32 cpu, u32 opp)
 /* Asks for an operating point of the CPU that runs this unless it has asked for that before. */
 static __always_inline void clock_ask(u32 cpu, u32 opp)
 {
-	if (clock_wants(cpu, opp))
+	if (rq_clock_updated() && clock_wants(cpu, opp))
 		clock_ask_again(cpu);
 }
 
@@ -147,7 +147,7 @@ static __always_inline void clock_have_asked(u32 cpu, u32 opp)
 /* A callback of this CPU, whose run queue is locked: it asks for what a timer has come to. */
 static __always_inline void clock_catch_up(u32 cpu)
 {
-	if (cpuperf_locks || !cpu_of(cpu)->speed.asks)
+	if (cpuperf_locks || !cpu_of(cpu)->speed.asks || !rq_clock_updated())
 		return;
 	cpu_of(cpu)->speed.asks = false;
 	if (cpu_of(cpu)->speed.asked)

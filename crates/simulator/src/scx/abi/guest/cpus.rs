@@ -51,6 +51,9 @@ pub(super) struct CpuObjects {
 /// Bytes from a CPU's per-CPU variables to the next CPU's.
 const STRIDE: u64 = size_of::<PerCpu>() as u64;
 
+/// `RQCF_UPDATED` of kernel/sched/sched.h: the time of a run queue is up to date, as it is here whenever a callback runs.
+const RQCF_UPDATED: u64 = 4;
+
 /// The members of [`PerCpu`]: the per-CPU variables.
 pub fn per_cpu_variables() -> &'static Composite {
     match PerCpu::kind() {
@@ -135,6 +138,7 @@ impl CpuObjects {
         for offset in [at!(PerCpu, runqueues.cpu), at!(PerCpu, cpu_number), at!(PerCpu, pcpu_hot.cpu_number)] {
             put::<4>(memory, area + offset, u64::from(cpu.0));
         }
+        put::<4>(memory, area + at!(PerCpu, runqueues.clock_update_flags), RQCF_UPDATED);
         put::<8>(memory, area + at!(PerCpu, runqueues.cpu_capacity), u64::from(kernel.rq(cpu).capacity_orig));
         let llc = kernel.topology.llc_of[cpu.index()];
         let sharers = (0..kernel.topology.nr_cpus).filter(|other| kernel.topology.llc_of[*other] == llc);

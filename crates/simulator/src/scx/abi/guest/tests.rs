@@ -151,6 +151,8 @@ fn a_per_cpu_variable_lies_a_stride_behind_the_cpu_befores() {
     assert_eq!(runqueues + 2 * world.guest.per_cpu_stride(), world.guest.rq(CpuId(2)));
     let cpu = get::<4>(&world.memory, world.guest.rq(CpuId(2)) + at!(PerCpu, runqueues.cpu));
     assert_eq!(cpu, 2);
+    let flags = get::<4>(&world.memory, world.guest.rq(CpuId(2)) + at!(PerCpu, runqueues.clock_update_flags));
+    assert_eq!(flags, 4, "the time of each is up to date");
     assert_eq!(world.guest.variable("no_such_variable"), None);
 }
 

@@ -18,6 +18,7 @@ structures! {
         lost_idle_time: u64,
         nr_switches: u64,
         cpu_capacity: u64,
+        clock_update_flags: u32,
         avg_rt: SchedAvg,
         avg_dl: SchedAvg,
         avg_irq: SchedAvg,
