@@ -85,7 +85,8 @@ static __always_inline bool queues_go_to(struct task_struct *p, struct queues_ta
 	if (!(wanted & WANTED_CLAIMED) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	task->pulled = by_energy() && !(wanted & WANTED_CLAIMED);
+	/* What has only just woken on a slower CPU, as no faster one was idle, is where it would have begun. */
+	task->pulled = by_energy() && !(wanted & WANTED_CLAIMED) && task->ran > task->burst / 4;
 	insert_on(p, cpu, SLICE_LONE, enq_flags);
 	return true;
 }

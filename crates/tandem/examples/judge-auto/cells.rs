@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! What is run: machines, workloads, loads.
 
-use tandem_simulator::machine::Machine;
+use tandem_simulator::machine::{Machine, Package};
 use tandem_simulator::metrics::Report;
 use tandem_simulator::workload::Workload;
 
@@ -26,6 +26,11 @@ const MACHINES: [&str; 12] = [
 ];
 /// Threads per CPU: light, half and full load.
 const LOADS: [f64; 3] = [0.25, 0.5, 1.0];
+/// What is judged for longer, where limits bind, and the application whose responses count.
+const LONG: [(&str, Option<&str>); 4] =
+    [("schbench", None), ("desktop", Some("interactive")), ("frames", Some("pipeline")), ("scientific", None)];
+/// How long that is: budgets of power last a minute, and a phone's case is warm after less.
+const LONG_SECONDS: u32 = 120;
 /// Less than this is asked of no cell: a tenth of a millisecond later, where all is done within one, is seen by nobody.
 const LEAST_NS: u64 = 100_000;
 
@@ -71,6 +76,38 @@ pub fn cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
     Ok(cells)
 }
 
+/// Cells of two minutes at full load, of the contest's half, on machines that a limit of power or heat slows down.
+pub fn long_cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (place, name) in MACHINES.iter().enumerate() {
+        let machine = Machine::load(name)?;
+        if !machine.packages.iter().any(Package::is_limited) {
+            continue;
+        }
+        for (number, (name, application)) in LONG.into_iter().enumerate() {
+            if contest.half.has(&[place, number]) {
+                let workload = long(contest, &machine, name)?;
+                cells.push(Cell { machine: machine.clone(), workload, load: 1.0, application });
+            }
+        }
+    }
+    Ok(cells)
+}
+
+/// A workload of two minutes, with a thread for each CPU.
+fn long(contest: &Contest<'_>, machine: &Machine, name: &str) -> Outcome<Workload> {
+    let cpus = Contest::cpus(machine);
+    if name != "scientific" {
+        return at_load(name, cpus, cpus, LONG_SECONDS);
+    }
+    // Its length is its work: as much as fair would do if nothing became slower with time.
+    let iterations =
+        |number: u32| generated(name, &[("threads", cpus.to_string()), ("iterations", number.to_string())]);
+    let begin = 200;
+    let time = contest.run((machine, &iterations(begin)?), &contest.fair, 0, None)?.time_s;
+    iterations((f64::from(begin * LONG_SECONDS) / time) as u32)
+}
+
 type Loaded = (Workload, f64, Option<&'static str>);
 
 fn workloads(cpus: u32, loads: &[f64]) -> Outcome<Vec<Loaded>> {
@@ -85,7 +122,7 @@ fn workloads(cpus: u32, loads: &[f64]) -> Outcome<Vec<Loaded>> {
         for (name, application) in INTERACTIVE {
             // At light load nothing computes beside what waits for somebody.
             let beside = if *load > LOADS[0] || name == "schbench" || name == "rpc" { threads } else { 0 };
-            all.push((at_load(name, cpus, beside)?, *load, application));
+            all.push((at_load(name, cpus, beside, 2)?, *load, application));
         }
         let text = |number: u32| number.to_string();
         all.push((generated("compile", &[("jobs", text(threads)), ("files", text(4 * threads))])?, *load, None));

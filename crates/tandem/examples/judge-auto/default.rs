@@ -4,7 +4,7 @@
 use tandem_experiments::{Pair, Silent, run_all};
 
 use crate::Page;
-use crate::cells::{Cell, Measured, cells};
+use crate::cells::{Cell, Measured};
 use crate::contest::{Contest, Outcome};
 use crate::judging::{Judged, Looks, Rule, Tally, Verdict, geometric_ratio, ratio};
 use crate::pace::ends_by_timers;
@@ -55,12 +55,11 @@ struct Row {
 const LEGEND: &str =
     "each: ratio to fair's with the machine's own governor, and its upper one-sided 95 % bound; energy per work";
 
-/// Judges the half.
-pub fn judge(contest: &Contest<'_>, asked: Asked) -> Outcome<Page> {
-    let cells = cells(contest)?;
+/// Judges cells.
+pub fn judge(contest: &Contest<'_>, cells: &[Cell], asked: Asked) -> Outcome<Page> {
     let (first, last) = if contest.quick { (3, 6) } else { (4, 32) };
     let looks = Looks::doubling(first, last, cells.len() * NUMBERS.len());
-    let rows = run_all(&cells, |cell| row(contest, cell, &looks, asked), &Silent, "")?;
+    let rows = run_all(cells, |cell| row(contest, cell, &looks, asked), &Silent, "")?;
     let names = [("machine", Align::Left), ("workload", Align::Left), ("threads/CPU", Align::Right)];
     let numbers = NUMBERS.map(|name| (name, Align::Right));
     let columns = names.into_iter().chain(numbers).chain([("seeds", Align::Right), ("verdict", Align::Left)]);
@@ -70,7 +69,7 @@ pub fn judge(contest: &Contest<'_>, asked: Asked) -> Outcome<Page> {
         let numbers = row.judged.iter().map(|number| number.as_ref().map_or("-".to_owned(), number_text));
         table.row(start.into_iter().chain(numbers).chain([row.seeds.to_string(), row.verdict.to_string()]));
     }
-    Ok(Page { table, legend: LEGEND, summary: summary(&cells, &rows, asked) })
+    Ok(Page { table, legend: LEGEND, summary: summary(cells, &rows, asked) })
 }
 
 impl Row {

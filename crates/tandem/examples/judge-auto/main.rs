@@ -40,6 +40,7 @@ use tandem_simulator::simulation::{Governor, Scheduler};
 
 use asked::Asked;
 use best::{Number, Rivals};
+use cells::{cells, long_cells};
 use contest::{Contest, Outcome};
 use page::Page;
 
@@ -48,6 +49,8 @@ use page::Page;
 enum Part {
     /// mode=auto against fair with the machine's own governor: every cell.
     Default,
+    /// The same for two minutes where limits of power and heat bind.
+    Limits,
     /// mode=auto against the best of fair's governors: energy times time.
     Governors,
     /// mode=auto against the best of other schedulers: energy times time.
@@ -73,8 +76,18 @@ struct Arguments {
 
 /// Most bytes of reports that are kept.
 const STORE_SIZE: u64 = 8 << 30;
-/// Other schedulers, as published.
-const PEERS: [&str; 5] = ["scx_bpfland", "scx_cosmos", "scx_flash", "scx_p2dq", "scx_lavd"];
+/// Other schedulers, as published: as they are by default, and what saves energy in them. scx_lavd `--powersave`; scx_p2dq `--sched-mode
+/// efficiency`, but for EPP, turbo and the uncore, which its loader turns. What scx_bpfland, scx_cosmos and scx_flash call powersave keeps
+/// work on slow cores by calls of their loaders for each of these, which no file of schedulers/ can say: it is left out.
+const PEERS: [&str; 7] = [
+    "scx_bpfland",
+    "scx_cosmos",
+    "scx_flash",
+    "scx_p2dq",
+    "scx_p2dq,p2dq_config.sched_mode=2",
+    "scx_lavd",
+    "scx_lavd,is_autopilot_on=false,is_powersave_mode=true",
+];
 /// fair's governors.
 const GOVERNORS: [&str; 4] = ["default", "performance", "schedutil", "powersave"];
 
@@ -121,7 +134,7 @@ impl Part {
     /// The mode that is judged.
     fn mode(self) -> &'static str {
         match self {
-            Self::Default | Self::Governors | Self::Peers => "auto",
+            Self::Default | Self::Limits | Self::Governors | Self::Peers => "auto",
             Self::Performance => "performance",
             Self::Powersave => "powersave",
         }
@@ -130,8 +143,9 @@ impl Part {
     /// Judges a half; `None` if there is nothing to compare with.
     fn judge(self, contest: &Contest<'_>, published: &Path) -> Outcome<Option<Page>> {
         match self {
-            Self::Default => default::judge(contest, default::AUTO).map(Some),
-            Self::Powersave => default::judge(contest, default::POWERSAVE).map(Some),
+            Self::Default => default::judge(contest, &cells(contest)?, default::AUTO).map(Some),
+            Self::Limits => default::judge(contest, &long_cells(contest)?, default::AUTO).map(Some),
+            Self::Powersave => default::judge(contest, &cells(contest)?, default::POWERSAVE).map(Some),
             Self::Governors => {
                 let pairs = governors()?;
                 best::judge(contest, &Rivals { pairs, number: Number::EnergyDelay, asked: 0.90 }).map(Some)
@@ -166,9 +180,8 @@ fn peers(published: &Path) -> Outcome<Vec<(String, Pair)>> {
         match contest::in_folder(published, name, Governor::Default)? {
             Some(pair) => found.push((name.to_owned(), pair)),
             None => println!(
-                "MISSING: no {name}.bpf.o in {}: it is left out (`scripts/published {}` makes it)",
+                "MISSING: no object of {name} in {}: it is left out (`scripts/published` makes it)",
                 published.display(),
-                name.trim_start_matches("scx_")
             ),
         }
     }

@@ -99,7 +99,7 @@ fn cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
         }
         for (name, application) in INTERACTIVE {
             for load in LOADS {
-                add(at_load(name, cpus as u32, (load * cpus) as u32)?, load, application);
+                add(at_load(name, cpus as u32, (load * cpus) as u32, 2)?, load, application);
             }
         }
     }

@@ -79,11 +79,12 @@ pub fn named(text: &str) -> Outcome<Pair> {
     Ok(Choice::parse(text, &Carried)?.pair())
 }
 
-/// The scheduler of an object in `folder`, if there is one, beside `governor`.
-pub fn in_folder(folder: &Path, name: &str, governor: Governor) -> Outcome<Option<Pair>> {
+/// The scheduler of an object in `folder`, if there is one, beside `governor`. Settings may follow its name: `scx_lavd,verbose=1`.
+pub fn in_folder(folder: &Path, text: &str, governor: Governor) -> Outcome<Option<Pair>> {
+    let (name, settings) = text.split_at(text.find(',').unwrap_or(text.len()));
     let path = folder.join(format!("{name}.bpf.o"));
     match path.is_file() {
-        true => Ok(Some(Pair { governor, ..named(&path.display().to_string())? })),
+        true => Ok(Some(Pair { governor, ..named(&format!("{}{settings}", path.display()))? })),
         false => Ok(None),
     }
 }

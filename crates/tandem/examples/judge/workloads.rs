@@ -84,25 +84,28 @@ pub fn at_loads(workload: &Workload, cpus: f64, loads: &[f64]) -> Vec<(Workload,
     copies.into_iter().map(|copies| (copied(workload, copies), f64::from(copies) * each / cpus)).collect()
 }
 
-/// The workload of an interactive generator with `threads` threads on a machine of `cpus` CPUs, for two seconds: workers, or those
+/// The workload of an interactive generator with `threads` threads on a machine of `cpus` CPUs, for so many seconds: workers, or those
 /// that compute beside the others.
-pub fn at_load(name: &str, cpus: u32, threads: u32) -> Outcome<Workload> {
+pub fn at_load(name: &str, cpus: u32, threads: u32, seconds: u32) -> Outcome<Workload> {
     let text = |number: u32| number.max(1).to_string();
-    let (two, beside) = ("2s".to_owned(), threads.to_string());
+    let (duration, beside) = (format!("{seconds}s"), threads.to_string());
     match name {
-        "schbench" => generated(name, &[("threads", text(threads)), ("runtime", two)]),
-        "rpc" => generated(name, &[("frontends", text(threads / 5)), ("duration", two)]),
+        "schbench" => generated(name, &[("threads", text(threads)), ("runtime", duration)]),
+        "rpc" => generated(name, &[("frontends", text(threads / 5)), ("duration", duration)]),
         "desktop" => {
             let pause = "50ms".to_owned();
             generated(
                 name,
-                &[("programs", text(cpus / 2)), ("background", beside), ("pause", pause), ("duration", two)],
+                &[("programs", text(cpus / 2)), ("background", beside), ("pause", pause), ("duration", duration)],
             )
         }
-        "frames" => generated(name, &[("background", beside), ("duration", two)]),
+        "frames" => generated(name, &[("background", beside), ("duration", duration)]),
         _ => {
             let distance = "50us".to_owned();
-            generated(name, &[("threads", text(cpus / 2)), ("load", beside), ("distance", distance), ("duration", two)])
+            generated(
+                name,
+                &[("threads", text(cpus / 2)), ("load", beside), ("distance", distance), ("duration", duration)],
+            )
         }
     }
 }
@@ -195,7 +198,7 @@ mod tests {
     #[test]
     fn generated_workloads_have_the_threads_that_were_asked_for() {
         for (name, _) in INTERACTIVE {
-            let (few, many) = (threads(&at_load(name, 8, 4).unwrap()), threads(&at_load(name, 8, 24).unwrap()));
+            let (few, many) = (threads(&at_load(name, 8, 4, 2).unwrap()), threads(&at_load(name, 8, 24, 2).unwrap()));
             let more = if name == "rpc" { 15 } else { 20 };
             assert_eq!(many - few, more, "{name}");
         }

@@ -82,6 +82,14 @@ fn what_is_taken_over_does_not_have_the_highest_clock() {
     assert!(auto.time_s < 1.3 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
 }
 
+/// Threads that wait for each other's locks wake on little CPUs where the big ones are busy, and go on on a big one at its own clock.
+#[test]
+fn what_has_only_just_woken_on_a_slow_cpu_is_not_taken_over() {
+    let locks = Workload::load(Path::new("locks")).unwrap();
+    let (none, auto) = (on_hikey960(&locks, "none"), on_hikey960(&locks, "auto"));
+    assert!(auto.time_s < 1.05 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
+}
+
 /// A thread with clamps that computes for 4 ms in each 20.
 fn clamped(util_min: u32, util_max: u32) -> Workload {
     let mut task = periodic("clamped", 4, 20);
