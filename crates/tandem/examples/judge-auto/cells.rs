@@ -81,7 +81,7 @@ pub fn long_cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
     let mut cells = Vec::new();
     for (place, name) in MACHINES.iter().enumerate() {
         let machine = Machine::load(name)?;
-        if !machine.packages.iter().any(Package::is_limited) {
+        if !is_limited(&machine) {
             continue;
         }
         for (number, (name, application)) in LONG.into_iter().enumerate() {
@@ -92,6 +92,11 @@ pub fn long_cells(contest: &Contest<'_>) -> Outcome<Vec<Cell>> {
         }
     }
     Ok(cells)
+}
+
+/// Whether power or heat may slow a machine down.
+fn is_limited(machine: &Machine) -> bool {
+    machine.packages.iter().any(Package::is_limited)
 }
 
 /// A workload of two minutes, with a thread for each CPU.
@@ -178,5 +183,12 @@ mod tests {
     fn energy_and_delay_multiply() {
         let measured = Measured { energy: 3.0, slowness: vec![1.0, 2.0], response: None, ejected: false };
         assert_eq!(measured.energy_delay(), 6.0);
+    }
+
+    #[test]
+    fn limits_bind_on_phones_and_hybrids() {
+        let limited = |name: &&&str| is_limited(&Machine::load(name).unwrap());
+        let names: Vec<_> = MACHINES.iter().filter(limited).collect();
+        assert_eq!(names, [&"hikey960", &"i9-12900k", &"ryzen-ai-9-hx-370", &"sdm845"]);
     }
 }
