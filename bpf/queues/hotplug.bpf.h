@@ -85,8 +85,8 @@ static void hotplug_move(struct line *line, u32 cpu, u32 to)
 /* A CPU is one of its line, and of its kind, or no longer. */
 static __noinline int hotplug_change(u32 cpu, bool online)
 {
-	u32 number = line_of(cpu), kind = queues_cpu_of(cpu)->kind;
-	struct line *line = line_at(number);
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	struct line *line = line_at(cctx->line);
 
 	if (online) {
 		hotplug_move(line, cpu, line->nr_cpus);
@@ -97,10 +97,7 @@ static __noinline int hotplug_change(u32 cpu, bool online)
 		line->performance -= facts_of(cpu)->performance;
 		hotplug_move(line, cpu, line->nr_cpus);
 	}
-	place_change_set(bpf_map_lookup_elem(&line_sets, &number), cpu, online);
-	place_change_set(bpf_map_lookup_elem(&cpu_sets, &kind), cpu, online);
-	if (gather_has(cpu))
-		place_change_set(bpf_map_lookup_elem(&gather_sets, &gather_first), cpu, online);
+	pressure_place(cctx, online);
 	return 0;
 }
 

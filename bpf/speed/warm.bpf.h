@@ -14,8 +14,6 @@
 #include "clock.bpf.h"
 #include "../base/place.bpf.h"
 
-void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
-
 /* Warm CPUs that applications may use, by last-level cache. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -33,18 +31,8 @@ static __always_inline struct cpu_set *warm_set_of(u32 cpu)
 
 static void warm_mark(u32 cpu, bool warm)
 {
-	struct cpu_set *set = warm_set_of(cpu);
-	struct bpf_cpumask *cpus;
-
-	if (!set || !cpu_of(cpu)->isolate.takes_applications)
-		return;
-	bpf_rcu_read_lock();
-	cpus = set->cpus;
-	if (cpus && warm)
-		bpf_cpumask_set_cpu(cpu, cpus);
-	else if (cpus)
-		bpf_cpumask_clear_cpu(cpu, cpus);
-	bpf_rcu_read_unlock();
+	if (cpu_of(cpu)->isolate.takes_applications)
+		place_change_set(warm_set_of(cpu), cpu, warm);
 }
 
 /* Notes that the clock of @nr CPUs, of which @cpu is the first, has become high or low. */

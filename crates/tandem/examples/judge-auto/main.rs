@@ -180,8 +180,9 @@ fn peers(published: &Path) -> Outcome<Vec<(String, Pair)>> {
         match contest::in_folder(published, name, Governor::Default)? {
             Some(pair) => found.push((name.to_owned(), pair)),
             None => println!(
-                "MISSING: no object of {name} in {}: it is left out (`scripts/published` makes it)",
+                "MISSING: no object of {name} in {}: it is left out (`scripts/published {}` makes it)",
                 published.display(),
+                name.trim_start_matches("scx_").split(',').next().unwrap_or(name)
             ),
         }
     }
