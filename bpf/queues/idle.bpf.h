@@ -14,6 +14,8 @@ enum {
 	NO_CPU = 0xffff,
 	/* And less, as no error is: the task waits for a CPU that soon will be idle, this less that. */
 	IDLE_WAITS = -0x10000,
+	/* What has been idle for no longer has no time for what a slower CPU has to do, ns. */
+	IDLE_MOMENT_NS = NSEC_PER_MSEC / 2,
 };
 
 /* Whether a core's other hardware thread runs something, and, if @part, some CPU is idle. */
@@ -173,6 +175,16 @@ static s32 idle_pick_by_energy(struct task_struct *p, s32 prev_cpu)
 }
 
 /*
+ * A task that needs a fast CPU wakes, and its last one took something over a moment ago. That CPU would have been idle for a moment only, as
+ * where threads wait for each other in turns: what it took over is not beside what it has to do, but in its place, and has its usual clock.
+ */
+static __always_inline void idle_miss(struct queues_cpu *cctx)
+{
+	if (cctx->pulled && bpf_ktime_get_ns() - cctx->began < IDLE_MOMENT_NS)
+		cctx->pulled = false;
+}
+
+/*
  * An idle CPU of a machine with CPUs of several kinds. A hardware thread of a busy core is worth less than a slower core: these come
  * last. A task that a slower CPU is fast enough for stays there where clocks follow utilisation, as the kernel decides by energy there
  * and only there (sched_energy_present: with schedutil).
@@ -186,6 +198,7 @@ static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu
 		cpu = idle_pick_by_energy(p, prev_cpu);
 		if (cpu >= 0 || cpu <= IDLE_WAITS)
 			return cpu;
+		idle_miss(queues_cpu_of(prev_cpu));
 	}
 	if (idle_suits(p, queues_cpu_of(prev_cpu)) && !idle_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;

@@ -517,6 +517,7 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 		util_change_misfit(cctx, false);
 	if (runnable) {
 		task->go_to = wanted;
+		task->pulled = cctx->pulled;
 		queues_has_run(task, ran);
 	} else {
 		queues_sleeps(task, cctx, ran);

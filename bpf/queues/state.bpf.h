@@ -46,7 +46,7 @@ struct queues_task {
 	bool idles;
 	/* It was on a CPU until now. */
 	bool ran_on;
-	/* By energy: a faster CPU asked for it, and it has not slept since, or computed for long. */
+	/* By energy: a faster CPU asked for it, and it has not slept since, or computed for long, nor has the CPU been missed. */
 	bool pulled;
 	/* The kind of CPU on which it costs least, how often that still holds, for which utilisation it was found, and when, ns. */
 	s8 kind;
@@ -121,6 +121,8 @@ struct queues_cpu {
 	bool takes_dear;
 	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
 	bool keeps;
+	/* queues_task.pulled of what runs, unless the CPU has been missed since; others take it away. */
+	bool pulled;
 	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
 	bool took;
 	/* Real-time threads, interrupts or heat take much of it; how much, of UTIL_ONE (pressure.bpf.h). */

@@ -42,8 +42,8 @@ static __noinline void queues_follow(struct task_struct *p, struct queues_cpu *c
 		return;
 	util_ran(&tctx->queues, cctx);
 	util = util_of(&tctx->queues);
-	if (tctx->queues.pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
-		tctx->queues.pulled = false;
+	if (cctx->pulled && line_run(&tctx->queues, p->se.sum_exec_runtime - tctx->queues.charged) > PULLED_MOST_NS)
+		cctx->pulled = false;
 	if (queues_ranks(cctx->number))
 		util_note_ranked(p, cctx);
 	else if (cctx->has_others)

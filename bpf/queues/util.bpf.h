@@ -286,7 +286,7 @@ static __always_inline u32 util_wanted(struct queues_task *task, struct queues_c
 		util = cctx->util;
 	if (cctx->crowd)
 		return util_boosted(cctx, util);
-	if (task->pulled)
+	if (cctx->pulled)
 		return cctx->dear;
 	return energy_known && task->burst > UTIL_SPARES_NS ? util - (util >> UTIL_SPARES_SHIFT) : util;
 }
@@ -334,6 +334,7 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 	}
 	if (!cctx->has_util)
 		return;
+	cctx->pulled = task->pulled;
 	if (idle >> HALF_LIFE_SHIFT)
 		cctx->util = util_decayed(cctx->util, idle);
 	else if (idle >= UTIL_LEAST_NS)
@@ -354,7 +355,7 @@ static __always_inline void util_running(struct task_struct *p, struct queues_ta
 static __noinline void util_grow_long(struct queues_task *task, struct queues_cpu *cctx, u64 ns)
 {
 	task->util = UTIL_ONE - util_decayed(UTIL_ONE - task->util, ns);
-	if (task->pulled)
+	if (cctx->pulled)
 		cctx->util = util_decayed(cctx->util, ns);
 	else
 		cctx->util = UTIL_ONE - util_decayed(UTIL_ONE - cctx->util, ns);
@@ -373,7 +374,7 @@ static __always_inline void util_grow(struct queues_task *task, struct queues_cp
 	task->util += util_lost_by(UTIL_ONE - task->util, share, dither);
 	if (!cctx->has_util)
 		return;
-	if (task->pulled)
+	if (cctx->pulled)
 		cctx->util -= util_lost_by(cctx->util, share, dither);
 	else
 		cctx->util += util_lost_by(UTIL_ONE - cctx->util, share, dither);

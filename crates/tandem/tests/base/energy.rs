@@ -90,6 +90,17 @@ fn what_has_only_just_woken_on_a_slow_cpu_is_not_taken_over() {
     assert!(auto.time_s < 1.05 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
 }
 
+/// Three threads that compute for 10 ms and pause for 50 us, on two fast CPUs and four slow ones. The one that pauses finds its fast CPU
+/// taken over each time, which is idle for no longer than that: it works at its usual clock, whoever it works for.
+#[test]
+fn what_a_cpu_takes_over_that_is_missed_at_once_has_its_usual_clock() {
+    let pausing = |number| thread(&format!("pausing-{number}"), forever([work(10), Op::Sleep(Span::fixed(50 * USEC))]));
+    let pausing = for_ms(3000, (0..3).map(pausing).collect::<Vec<_>>());
+    let done = |mode| on(&machine("rk3399"), &pausing, mode).tasks.iter().map(|task| task.work_s).sum::<f64>();
+    let (none, auto) = (done("none"), done("auto"));
+    assert!(auto > 0.95 * none, "{none} s, {auto} s of work");
+}
+
 /// A thread with clamps that computes for 4 ms in each 20.
 fn clamped(util_min: u32, util_max: u32) -> Workload {
     let mut task = periodic("clamped", 4, 20);
