@@ -131,8 +131,8 @@ test: test-requirements $(PAGE_WANTED) ## Run every test without a guest, then l
 endif
 
 .PHONY: test-kernel
-test-kernel: test-requirements ## Run all tests in test kernels (QUICK=yes: without the long ones)
-	CARGO="$(CARGO)" guest/test $(if $(QUICK),--quick)
+test-kernel: test-requirements ## Run all tests in test kernels (QUICK=yes: without the long ones; WITHIN=600: begun within so many seconds)
+	CARGO="$(CARGO)" guest/test $(if $(QUICK),--quick) $(WITHIN:%=--within %)
 
 # Hours, in the test kernel.
 .PHONY: soak
