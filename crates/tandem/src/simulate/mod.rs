@@ -16,7 +16,7 @@ use tandem_experiments::Simulator;
 use tandem_report::timeline::Recorder;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::NoObserver;
-use tandem_simulator::simulation::Bpf;
+use tandem_simulator::simulation::{Bpf, Options, Scheduler};
 use tandem_simulator::trace::TraceWriter;
 
 use crate::context::Context;
@@ -41,6 +41,16 @@ Examples:
 
 The fields of the JSON are described in docs/reports.md. A sched_ext scheduler that errs is
 ejected; the run goes on under fair, its report says so, and the exit status is 4.";
+
+/// Has the programs of the scheduler counted line by line; an error where there are none.
+fn profile(options: &mut Options) -> Result<(), Failure> {
+    if options.scheduler == Scheduler::Fair {
+        let why = "--profile-bpf is for a sched_ext scheduler, as in `-s tandem`: `fair` is the kernel's own and has no programs";
+        return Err(Failure::Options(why.to_owned()));
+    }
+    options.bpf = Bpf::Profiled;
+    Ok(())
+}
 
 /// Simulate a workload once and say what it took
 #[derive(Debug, Args)]
@@ -77,7 +87,7 @@ impl Simulate {
         self.check_outputs()?;
         let mut run = self.run.prepare(context)?;
         if self.profile_bpf {
-            run.options.bpf = Bpf::Profiled;
+            profile(&mut run.options)?;
         }
         let destination = self.json.open(context)?;
         let mut page =

@@ -94,6 +94,13 @@ fn an_option_that_is_not_there_has_a_near_name_or_none() {
 }
 
 #[test]
+fn what_has_no_programs_is_not_profiled() {
+    let said = error("simulate @one.json -m hikey960 --profile-bpf");
+    assert!(said.contains("--profile-bpf is for a sched_ext scheduler"), "{said}");
+    Story::new().tandem("simulate @one.json -m hikey960 -s tandem --profile-bpf").unwrap();
+}
+
+#[test]
 fn json_takes_a_file_behind_an_equals_sign_in_every_command() {
     let story = Story::new();
     story.tandem("status --json=@status.json").unwrap();
