@@ -82,12 +82,18 @@ fn what_is_taken_over_does_not_have_the_highest_clock() {
     assert!(auto.time_s < 1.3 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
 }
 
-/// Threads that wait for each other's locks wake on little CPUs where the big ones are busy, and go on on a big one at its own clock.
+/// Threads that wait for each other's locks wake on little CPUs where the big ones are busy, and go on on a big one at its own clock. How
+/// long that takes varies by a tenth from seed to seed.
 #[test]
 fn what_has_only_just_woken_on_a_slow_cpu_is_not_taken_over() {
     let locks = Workload::load(Path::new("locks")).unwrap();
-    let (none, auto) = (on_hikey960(&locks, "none"), on_hikey960(&locks, "auto"));
-    assert!(auto.time_s < 1.05 * none.time_s, "{} s, {} s", auto.time_s, none.time_s);
+    let time = |mode, seed| {
+        let options = Options { governor: "schedutil".parse().unwrap(), seed, ..options(with(&[("mode", mode)])) };
+        audited_run(&machine("hikey960"), &locks, &options).time_s
+    };
+    let all = |mode| (0..8).map(|seed| time(mode, seed)).sum::<f64>();
+    let (none, auto) = (all("none"), all("auto"));
+    assert!(auto < 0.97 * none, "{none} s, {auto} s");
 }
 
 /// Three threads that compute for 10 ms and pause for 50 us, on two fast CPUs and four slow ones. The one that pauses finds its fast CPU
