@@ -141,7 +141,7 @@ static __always_inline u32 ranked_waiting(u32 on)
 /* Whether a tick leaves what runs alone: a serial phase has paid for its slice, and only what can run nowhere else ends that. */
 static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct queues_cpu *queues, u32 on)
 {
-	return on & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned;
+	return on & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
 }
 
 /* What others are to know of a task of a rank that begins to run. */

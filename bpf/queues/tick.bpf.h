@@ -69,10 +69,13 @@ static __always_inline bool queues_changes_place(struct task_struct *p, struct q
 	return cctx->sibling != NO_SIBLING && p->se.sum_exec_runtime - cctx->charged >= SHARE_NS && turns_leave_core(p, cctx->number);
 }
 
-/* A tick's part in clocks. */
+/*
+ * A tick's part in clocks. What was put on this CPU as it seemed idle, and something else began there in between, waits as well as what
+ * is in the line; nobody else can take it.
+ */
 static __always_inline void queues_tick_clock(struct task_struct *p, struct queues_cpu *cctx)
 {
-	u32 waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line);
+	u32 waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) + scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
 
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
 	if (cctx->shares_clock)

@@ -23,9 +23,9 @@ const SETTINGS: [&str; 13] = [
 const MACHINES: [&str; 3] = ["smp-8", "hikey960", "sdm845"];
 
 /// Threads that disable migration again and again, of two applications and of the system, beside some that never do.
-fn workload() -> Value {
+fn workload(seconds: u32) -> Value {
     let waits = json!({ "migration_disabled": true, "memory_bound": 0.6, "bytes_per_work": 3000 });
-    json!({ "global": { "duration": 2 }, "tasks": {
+    json!({ "global": { "duration": seconds }, "tasks": {
         "held": { "instance": 6, "loop": -1, "tandem": { "application": "a" }, "phases": {
             "free": { "loop": 3, "run": 3000 },
             "held": { "loop": 20, "run": 2500, "sleep": 100, "tandem": waits }
@@ -41,7 +41,7 @@ fn every_mechanism_leaves_them_on_their_cpu() {
     let tandem = Variant::new("");
     for machine in MACHINES {
         for settings in SETTINGS {
-            let report = tandem.report(&workload(), machine, settings);
+            let report = tandem.report(&workload(2), machine, settings);
             assert_eq!(ejection(&report), None, "{settings} on {machine}");
             for task in report["tasks"].as_array().unwrap() {
                 assert!(task["cpu_time_s"].as_f64().unwrap() > 0.0, "{settings} on {machine}: {task}");
@@ -61,7 +61,7 @@ fn who_does_not_look_is_ejected() {
         ("hikey960", "base=single,all=true"),
         ("smp-8", "base=single,all=true"),
     ] {
-        let report = blind.report(&workload(), machine, settings);
+        let report = blind.report(&workload(8), machine, settings);
         let said = ejection(&report).unwrap_or_else(|| panic!("{settings} on {machine}"));
         assert!(said.starts_with("SCX_DSQ_LOCAL[_ON] cannot move migration disabled "), "{said}");
     }
