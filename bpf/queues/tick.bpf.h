@@ -75,8 +75,10 @@ static __always_inline bool queues_changes_place(struct task_struct *p, struct q
  */
 static __always_inline void queues_tick_clock(struct task_struct *p, struct queues_cpu *cctx)
 {
-	u32 waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) + scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
+	u32 here = scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL), waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) + here;
 
+	if (here)
+		cctx->stays_until = 0;
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
 	if (cctx->shares_clock)
 		util_nudge(cctx);
