@@ -70,15 +70,23 @@ static __always_inline bool queues_changes_place(struct task_struct *p, struct q
 }
 
 /*
- * A tick's part in clocks. What was put on this CPU as it seemed idle, and something else began there in between, waits as well as what
- * is in the line; nobody else can take it.
+ * How much waits at a tick: in the line, and what was put on this CPU as it seemed idle, and something else began there in between. Nobody
+ * else can take that: what runs does not stay.
  */
-static __always_inline void queues_tick_clock(struct task_struct *p, struct queues_cpu *cctx)
+static __always_inline u32 queues_count_waiting(struct queues_cpu *cctx)
 {
-	u32 here = scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL), waiting = scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) + here;
+	u32 here = scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
 
 	if (here)
 		cctx->stays_until = 0;
+	return scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) + here;
+}
+
+/* A tick's part in clocks. */
+static __always_inline void queues_tick_clock(struct task_struct *p, struct queues_cpu *cctx)
+{
+	u32 waiting = queues_count_waiting(cctx);
+
 	cctx->crowd = waiting < 0xffff ? waiting : 0xffff;
 	if (cctx->shares_clock)
 		util_nudge(cctx);
