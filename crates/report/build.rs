@@ -21,7 +21,7 @@ fn embed() -> Result<(), String> {
     let of_cargo = |variable: &str| env::var(variable).map_err(|_| format!("cargo does not say {variable}"));
     let folder = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("page/dist");
     // A folder that is not there makes cargo run this again each time, until there is one.
-    println!("cargo:rerun-if-changed={}", folder.display());
+    println!("cargo:rerun-if-changed=page/dist");
     let there = PARTS.iter().all(|(_, file)| folder.join(file).is_file());
     let mut text =
         String::from("/// The page that was there when this was compiled.\npub const BUNDLE: Option<Bundle> = ");

@@ -8,7 +8,7 @@ use std::{env, fs};
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("machines");
     // Cargo looks at a folder's files, so additions, removals and edits all run this again.
-    println!("cargo::rerun-if-changed={}", folder.display());
+    println!("cargo::rerun-if-changed=machines");
 
     let mut list = String::from("const BUNDLED: &[(&str, &str)] = &[\n");
     for path in descriptions(&folder)? {

@@ -3,7 +3,8 @@
 //! files of `papers/` that it carries too, and names the model that it is built from.
 //!
 //! The same source and the same clang give the same objects, wherever the source is: the compiler works in the project's
-//! folder and writes no other path down.
+//! folder and writes no other path down. Cargo is told of files by paths relative to this package: two clones that share a target folder
+//! would else look at each other's.
 //!
 //! - `CLANG`: the compiler (default: `clang-19`, else a `clang` that is 16 or newer).
 //! - `LIBBPF_INCLUDE`: the folder with libbpf's headers in `bpf/` (default: `/usr/include`).
@@ -31,7 +32,7 @@ fn build() -> Result<(), String> {
     let root = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("../..");
     let root = root.canonicalize().map_err(|error| format!("{}: {error}", root.display()))?;
     for folder in FOLDERS {
-        println!("cargo:rerun-if-changed={}", root.join(folder).display());
+        println!("cargo:rerun-if-changed=../../{folder}");
     }
     let include = env::var("LIBBPF_INCLUDE").unwrap_or_else(|_| "/usr/include".to_owned());
     let header = Path::new(&include).join("bpf/bpf_helpers.h");
@@ -57,7 +58,7 @@ fn name_model() -> Result<(), String> {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for name in MODEL {
         let folder = crates.join(name).join("src");
-        println!("cargo:rerun-if-changed={}", folder.display());
+        println!("cargo:rerun-if-changed=../{name}/src");
         let mut files = Vec::new();
         below(&folder, &["rs"], &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
         files.sort();
@@ -76,7 +77,7 @@ fn list_papers() -> Result<(), String> {
     let folder = Path::new(&of_cargo("CARGO_MANIFEST_DIR")?).join("../../papers");
     let folder = folder.canonicalize().map_err(|error| format!("{}: {error}", folder.display()))?;
     // Cargo looks at all that is below it.
-    println!("cargo:rerun-if-changed={}", folder.display());
+    println!("cargo:rerun-if-changed=../../papers");
     let mut files = Vec::new();
     below(&folder, &["toml", "json"], &mut files).map_err(|error| format!("{}: {error}", folder.display()))?;
     files.sort();
