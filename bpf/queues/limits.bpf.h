@@ -19,7 +19,7 @@ enum {
 	 * on many CPUs are exceeded by that.
 	 */
 	LIMIT_OWES_NS = 5ULL * NSEC_PER_SEC,
-	/* Of what was charged long ago, if at all, nothing is known. */
+	/* Of what was charged so long ago nothing is known. */
 	LIMIT_RAN_MOST_NS = NSEC_PER_SEC,
 	/* After so many periods what was unused has no room. */
 	LIMIT_PERIODS_MOST = 1024,
@@ -39,6 +39,8 @@ struct cgroup_limit {
 
 struct cgroup_limit cgroup_limits[MAX_CGROUPS];
 s32 nr_limits;
+/* How often there was a first limit. While there are none, nobody notes on CPUs what was charged. */
+u32 limits_since;
 
 /* What the kernel has for none (RUNTIME_INF), also where it tells schedulers of it in microseconds. */
 #define LIMIT_NONE (~0ULL)
@@ -53,6 +55,8 @@ static void limit_note(s32 change)
 {
 	s32 before = __sync_fetch_and_add(&nr_limits, change);
 
+	if (before == 0)
+		__sync_fetch_and_add(&limits_since, 1);
 	if (!(active & QUEUES))
 		return;
 	if (before + change > 0)
@@ -162,14 +166,19 @@ __noinline int limit_charge(u32 number, u64 ran)
 	return 0;
 }
 
-/* Charges what runs on a CPU for what it has run since it was last charged. */
+/* Notes that what runs on a CPU is charged up to now. */
+static __always_inline void limit_note_charged(struct task_struct *p, struct queues_cpu *cctx)
+{
+	cctx->limit_charged = p->se.sum_exec_runtime;
+	cctx->limits_since = limits_since;
+}
+
+/* Charges what runs on a CPU for what it has run since it was last charged, but not for the time before there were limits. */
 static __always_inline void limit_ran(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
 {
-	u64 total = p->se.sum_exec_runtime;
-
-	if (task->cgroup)
-		limit_charge(task->cgroup, total - cctx->limit_charged);
-	cctx->limit_charged = total;
+	if (task->cgroup && cctx->limits_since == limits_since)
+		limit_charge(task->cgroup, p->se.sum_exec_runtime - cctx->limit_charged);
+	limit_note_charged(p, cctx);
 }
 
 /* What runs on a CPU has to stop: its group has used up its quota. */
@@ -182,7 +191,7 @@ static __always_inline void limit_stops(struct task_struct *p, struct queues_cpu
 /* A task begins to run. What waited while others used up the quota stops at once. */
 static __noinline void limit_begins(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
 {
-	cctx->limit_charged = p->se.sum_exec_runtime;
+	limit_note_charged(p, cctx);
 	cctx->limited = false;
 	if (!task->cgroup || !limit_until(task->cgroup, bpf_ktime_get_ns()))
 		return;

@@ -163,8 +163,9 @@ struct queues_cpu {
 	/* What runs goes on until it has run so much, ns, unless more than so many have come to wait in the line. */
 	u32 arrivals;
 	u64 stays_until;
-	/* What runs had run so much when its control group was last charged, ns. */
+	/* What runs had run so much when its control group was last charged, ns; of which time with limits that is (limits_since). */
 	u64 limit_charged;
+	u32 limits_since;
 	/* Before that no faster CPU can be taken over by turn, ns (turns.bpf.h). */
 	u64 turn_at;
 	/* Up to when what has taken the CPU as it woke has had its turns, ns (preempt.bpf.h). */

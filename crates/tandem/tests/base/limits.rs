@@ -85,6 +85,15 @@ fn a_limit_that_changes_holds_from_then_on() {
     }
 }
 
+/// A group that had no limit, beside others that had none, owes nothing of that time: two seconds alone, then a fifth of three.
+#[test]
+fn a_limit_takes_nothing_off_for_the_time_before() {
+    let workload = grouped(5000, [within_group(hog("limited").times(4), "/g")], [group("/g", [(2000, max(20, 100))])]);
+    for kernel in KERNELS {
+        within(time(&run_on(kernel, &equal::machine(1), &workload), "limited"), 2000.0 + 600.0, 30.0);
+    }
+}
+
 /// The group above has two fifths of a CPU; of that one of two groups in it may have a quarter.
 #[test]
 fn limits_hold_for_groups_in_groups() {
