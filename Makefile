@@ -116,6 +116,9 @@ check: check-requirements ## Check while working: the format, and all tests that
 TEST_PAGE := $(if $(filter no,$(PAGE)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/page-tests)
 TEST_PYTHON := $(if $(filter no,$(PYTHON)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/python-tests)
 
+# Mechanisms work briefly then, and Tandem is loaded fewer times.
+BRIEFLY := SECONDS_EACH=$(or $(SECONDS_EACH),4) KINDS=$(or $(KINDS),all) CYCLES=$(or $(CYCLES),20)
+
 .PHONY: test
 ifeq ($(GUEST),no)
 test: check-requirements $(PAGE_WANTED)
@@ -127,12 +130,12 @@ test: test-requirements $(PAGE_WANTED) ## Run every test without a guest, then l
 	@CARGO="$(CARGO)" scripts/tests --build-kernel
 	@$(TEST_PAGE)
 	@$(TEST_PYTHON)
-	CARGO="$(CARGO)" SECONDS_EACH=10 guest/test mechanisms
+	CARGO="$(CARGO)" $(BRIEFLY) guest/test mechanisms
 endif
 
 .PHONY: test-kernel
 test-kernel: test-requirements ## Run all tests in test kernels (QUICK=yes: without the long ones; WITHIN=600: begun within so many seconds)
-	CARGO="$(CARGO)" guest/test $(if $(QUICK),--quick) $(WITHIN:%=--within %)
+	CARGO="$(CARGO)" $(if $(QUICK),$(BRIEFLY)) guest/test $(if $(QUICK),--quick) $(WITHIN:%=--within %)
 
 # Hours, in the test kernel.
 .PHONY: soak
@@ -155,19 +158,9 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
 	"$(DENY)" --locked check licenses bans sources
 
-# Packages that need each other are packaged together by cargo 1.90 or newer; what is in them builds with the oldest Rust promised.
-# Each is unpacked and built by itself, so that nothing is read from outside of it. Cargo takes a package of the same version for the
-# one that it has unpacked and built before, whatever is in it now: what it has of ours is removed.
-PACKAGED := $(TARGET)/packaged
-UNPACKED := $(or $(CARGO_HOME),$(HOME)/.cargo)/registry/src/-*/tandem-*
-# The page of reports is packaged, too, though it is no file of the repository: cargo calls that dirty. Whether all else is committed
-# is asked before.
 .PHONY: package
-package: build-requirements $(PAGE_WANTED) ## Package the libraries, and build each from its package alone
-	@changed=$$(git status --porcelain) && [ -z "$$changed" ] || { printf 'Not committed yet:\n%s\n' "$$changed" >&2; exit 1; }
-	rm -rf "$(PACKAGED)"/debug/.fingerprint/tandem-* $(UNPACKED)
-	$(CARGO) package --workspace --exclude tandem-sched --exclude tandem-swarm --exclude tandem-python --locked --allow-dirty \
-		--target-dir "$(PACKAGED)"
+package: build-requirements $(PAGE_WANTED) ## Package the libraries, and compile each from its package alone
+	@CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/package
 
 # Its build folder is removed: it takes hundreds of megabytes and is used once.
 $(DENY): | build-requirements
@@ -211,12 +204,15 @@ judge-auto: build-requirements ## Judge the modes against what distributions run
 cost: test-requirements ## Measure what schedulers cost in a test kernel
 	CARGO="$(CARGO)" guest/cost
 
-# Its own profile is fast and has all checks of debug builds.
+# Its own profile is fast and has all checks of debug builds. With SWARM_PROFILE=test it is what `make test` has compiled, linked once more:
+# a test beside it gives the packages that both share the same features.
+SWARM_PROFILE ?= swarm
 .PHONY: swarm
 swarm: test-requirements ## Look for mistakes of the simulator by random cases (SECONDS=120, SEED=, CASE= to try one again)
 	@sh scripts/objects --swarm $(OUT)/swarm/objects
-	$(CARGO) build --quiet --profile swarm --locked --package tandem-swarm
-	"$(TARGET)/swarm/tandem-swarm" --objects $(OUT)/swarm/objects --seconds $(or $(SECONDS),120) \
+	$(CARGO) build --quiet --profile $(SWARM_PROFILE) --locked \
+		$(if $(filter test,$(SWARM_PROFILE)),--workspace --bin tandem-swarm --test header,--package tandem-swarm)
+	"$(TARGET)/$(patsubst test,debug,$(SWARM_PROFILE))/tandem-swarm" --objects $(OUT)/swarm/objects --seconds $(or $(SECONDS),120) \
 		$(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE))
 
 # What was found before is kept and built upon: called again and again, this adds up (`scripts/fuzz --totals`).
