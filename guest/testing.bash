@@ -40,7 +40,7 @@ within() {
 }
 
 # eventually SECONDS COMMAND...: whether the command succeeds; it is tried every tenth of a second. SECONDS are what a quiet host takes
-# at most. Beside others a guest has been ten times as slow as alone, so that five times as long is waited.
+# at most; five times as long is waited, since a guest that has nothing to do but to wait for its host has the host's time.
 eventually() {
     local end
     end=$(($(date +%s%N) + $1 * 5000000000))
