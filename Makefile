@@ -139,7 +139,8 @@ test-kernel: test-requirements ## Run all tests in test kernels (QUICK=yes: with
 
 # Hours, in the test kernel.
 .PHONY: soak
-soak: test-requirements ## Load and unload the scheduler SOAK_CYCLES times, and let each mechanism run for SOAK_SECONDS
+soak: test-requirements ## All cases of tests, SOAK_CYCLES times loading and unloading, each mechanism for SOAK_SECONDS
+	@CARGO="$(CARGO)" scripts/tests --soak
 	CARGO="$(CARGO)" TIMEOUT=86400 CYCLES=$(SOAK_CYCLES) SECONDS_EACH=$(SOAK_SECONDS) guest/test mechanisms cycles
 
 # Hours, too; it goes on where it stopped, in out/chaos.
