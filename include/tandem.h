@@ -50,8 +50,10 @@ extern "C" {
 /* The largest length. */
 #define TANDEM_MAX_LENGTH ((uint64_t)1 << 53)
 
-/* Milliseconds that a call takes at most, whatever whoever listens does. */
+/* Milliseconds that a call takes at most, whatever whoever listens does. For tests it may be another number. */
+#ifndef TANDEM_PATIENCE
 #define TANDEM_PATIENCE 1000
+#endif
 
 /* The connection of this process. */
 struct tandem_connection {

@@ -36,22 +36,40 @@ fn run(code: &[u8], args: Args) -> Result<Outcome, Fault> {
     interpreted
 }
 
-/// r1 op r2, moved to r0: (by register, by immediate).
-fn alu(code: u8, off: i16, dst: u64, src: u64) -> (u64, u64) {
-    let end = [slot(0xbf, 0, 1, 0, 0), slot(0x95, 0, 0, 0, 0)].concat();
-    let by_register = [slot(code | 8, 1, 2, off, 0).as_slice(), &end].concat();
-    let by_immediate = [slot(code, 1, 0, off, src as i32).as_slice(), &end].concat();
-    let value = |code: &[u8]| run(code, [dst, src, 0, 0, 0]).expect("arithmetic does not fail").value;
-    (value(&by_register), value(&by_immediate))
+/// What each of these pieces leaves in r4, where r1 and r2 are one of `dst` and `src` before. It is one program that runs with each of
+/// `dst`, as compiling takes longer than running, and each engine must come to the same.
+fn results(pieces: &[Vec<u8>], dst: &[u64], src: u64) -> Vec<Vec<u64>> {
+    // Each is stored where r3 points to.
+    let store = |(at, piece): (usize, &Vec<u8>)| [piece.as_slice(), &slot(0x7b, 3, 4, 8 * at as i16, 0)].concat();
+    let mut code: Vec<u8> = pieces.iter().enumerate().flat_map(store).collect();
+    code.extend([slot(0xb7, 0, 0, 0, 0), slot(0x95, 0, 0, 0, 0)].concat());
+    let load = || Instance::from_instructions(&code, &|_| None, BUDGET).expect("the program decodes");
+    let [interpreted, compiled] = [load(), compiled(load())].map(|mut vm| {
+        let bytes = 8 * pieces.len() as u64;
+        let memory = vm.memory.alloc(bytes, Protection::ReadWrite).expect("there is room");
+        let main = vm.program("main").expect("it is the first function");
+        let mut run = |dst: &u64| {
+            let outcome = vm.run_raw(main, [*dst, src, memory, 0, 0], &mut NoHost).expect("this does not fail");
+            let words = vm.memory.read(memory, bytes).expect("it is there").to_vec();
+            let words = words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")));
+            (outcome, words.collect::<Vec<u64>>())
+        };
+        dst.iter().map(&mut run).collect::<Vec<_>>()
+    });
+    assert_eq!(interpreted, compiled, "the interpreter, and compiled code");
+    interpreted.into_iter().map(|(_, words)| words).collect()
+}
+
+/// r1 op r2, in two forms: by register, by immediate.
+fn alu(code: u8, off: i16, src: u64) -> [Vec<u8>; 2] {
+    let of = |operation: [u8; 8]| [slot(0xbf, 4, 1, 0, 0), operation].concat();
+    [of(slot(code | 8, 4, 2, off, 0)), of(slot(code, 4, 0, off, src as i32))]
 }
 
 /// Whether `r1 op r2` jumps, in the same two forms.
-fn jump(code: u8, dst: u64, src: u64) -> (bool, bool) {
-    let end = [slot(0xb7, 0, 0, 0, 0), slot(0x95, 0, 0, 0, 0), slot(0xb7, 0, 0, 0, 1), slot(0x95, 0, 0, 0, 0)].concat();
-    let by_register = [slot(code | 8, 1, 2, 2, 0).as_slice(), &end].concat();
-    let by_immediate = [slot(code, 1, 0, 2, src as i32).as_slice(), &end].concat();
-    let value = |code: &[u8]| run(code, [dst, src, 0, 0, 0]).expect("jumps do not fail").value == 1;
-    (value(&by_register), value(&by_immediate))
+fn jump(code: u8, src: u64) -> [Vec<u8>; 2] {
+    let of = |jump: [u8; 8]| [slot(0xb7, 4, 0, 0, 1), jump, slot(0xb7, 4, 0, 0, 0)].concat();
+    [of(slot(code | 8, 1, 2, 1, 0)), of(slot(code, 1, 0, 1, src as i32))]
 }
 
 /// Arithmetic of a width, in 128 bits where nothing wraps, then cut: an independent way to the same numbers.
@@ -193,10 +211,8 @@ fn the_least_number_divided_by_itself_is_one() {
     let least = i32::MIN;
     let wide = i64::from(least) as u64;
     for (class, dst) in [(4, u64::from(least as u32)), (7, wide)] {
-        assert_eq!(alu(0x30 | class, 1, dst, wide), (1, 1));
-        assert_eq!(alu(0x90 | class, 1, dst, wide), (0, 0));
-        assert_eq!(alu(0x30 | class, 1, 7, wide), (0, 0));
-        assert_eq!(alu(0x90 | class, 1, 7, wide), (7, 7));
+        let divisions = [0x30, 0x90].map(|code| alu(code | class, 1, wide)).concat();
+        assert_eq!(results(&divisions, &[dst, 7], wide), [[1, 1, 0, 0], [0, 0, 7, 7]]);
     }
     // r1 / (the least number of 64 bits), which no immediate can say.
     let code =
@@ -205,31 +221,50 @@ fn the_least_number_divided_by_itself_is_one() {
     assert_eq!(run(&code, [1 << 63, 0, 0, 0, 0]).unwrap().value, 1);
 }
 
+/// Operands that are tried with one other.
+const TOGETHER: usize = 16;
+
+/// As many pairs of operands as there are cases of other properties.
+fn of_pairs() -> ProptestConfig {
+    ProptestConfig::with_cases(ProptestConfig::default().cases.div_ceil(TOGETHER as u32))
+}
+
+fn operands() -> impl Strategy<Value = Vec<u64>> {
+    prop::collection::vec(operand(), TOGETHER)
+}
+
 proptest! {
+    #![proptest_config(of_pairs())]
+
     #[test]
-    fn arithmetic_is_that_of_wide_integers(dst in operand(), src in operand()) {
+    fn arithmetic_is_that_of_wide_integers(dst in operands(), src in operand()) {
         let unsigned = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xa0, 0xb0, 0xc0].map(|code| (code, 0));
-        for (code, off) in unsigned.into_iter().chain([(0x30, 1), (0x90, 1)]) {
-            for (class, bits) in [(7, 64), (4, 32)] {
-                let (by_register, by_immediate) = alu(code | class, off, dst, src);
-                prop_assert_eq!(by_register, oracle(code, off == 1, bits, dst, src), "{:#x} {} {}", code, off, bits);
-                let expected = oracle(code, off == 1, bits, dst, immediate(src));
-                prop_assert_eq!(by_immediate, expected, "{:#x} {} {}", code, off, bits);
+        let operations = unsigned.into_iter().chain([(0x30, 1), (0x90, 1)]);
+        let cases: Vec<_> = operations.flat_map(|(code, off)| [(code, off, 7, 64), (code, off, 4, 32)]).collect();
+        let pieces: Vec<_> = cases.iter().flat_map(|(code, off, class, _)| alu(code | class, *off, src)).collect();
+        for (dst, results) in dst.iter().zip(results(&pieces, &dst, src)) {
+            for ((code, off, _, bits), both) in cases.iter().zip(results.chunks(2)) {
+                let expected = [src, immediate(src)].map(|src| oracle(*code, *off == 1, *bits, *dst, src));
+                prop_assert_eq!(both, expected, "{:#x} {} {} {:#x}", code, off, bits, dst);
             }
         }
     }
 
     #[test]
-    fn comparisons_are_those_of_integers(dst in operand(), src in operand()) {
-        for code in [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xb0, 0xc0, 0xd0] {
-            for (class, bits) in [(5, 64), (6, 32)] {
-                let (by_register, by_immediate) = jump(code | class, dst, src);
-                prop_assert_eq!(by_register, compare(code, bits, dst, src), "{:#x} {}", code, bits);
-                prop_assert_eq!(by_immediate, compare(code, bits, dst, immediate(src)), "{:#x} {}", code, bits);
+    fn comparisons_are_those_of_integers(dst in operands(), src in operand()) {
+        let codes = [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0xa0, 0xb0, 0xc0, 0xd0];
+        let cases = codes.map(|code| [(code, 5, 64), (code, 6, 32)]).concat();
+        let pieces: Vec<_> = cases.iter().flat_map(|(code, class, _)| jump(code | class, src)).collect();
+        for (dst, results) in dst.iter().zip(results(&pieces, &dst, src)) {
+            for ((code, _, bits), both) in cases.iter().zip(results.chunks(2)) {
+                let expected = [src, immediate(src)].map(|src| u64::from(compare(*code, *bits, *dst, src)));
+                prop_assert_eq!(both, expected, "{:#x} {} {:#x}", code, bits, dst);
             }
         }
     }
+}
 
+proptest! {
     #[test]
     fn any_bytes_decode_or_are_refused(code in prop::collection::vec(any::<u8>(), 0..200)) {
         survives(&code)?;

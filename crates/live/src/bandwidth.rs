@@ -142,14 +142,17 @@ impl Node {
         if needed.max(alone) > free / 2 {
             return Err(BandwidthError::NoRoom { node: self.number, needed: needed >> 20, free: free >> 20 });
         }
-        let together = best_of(&self.cpus, self.bytes_each())?;
-        let one = best_of(&self.cpus[..1], alone)?;
+        let together = best_of(&self.cpus, self.bytes_each(), &Instant::now)?;
+        let one = best_of(&self.cpus[..1], alone, &Instant::now)?;
         Ok(Bandwidth { bytes_per_s: together.max(one), thread_bytes_per_s: one, threads: self.cpus.len() })
     }
 }
 
+/// What says what time it is.
+type Clock = dyn Fn() -> Instant + Sync;
+
 /// The most that threads on these CPUs read together in one of the windows, bytes per second.
-fn best_of(cpus: &[u32], bytes_each: u64) -> Result<f64, BandwidthError> {
+fn best_of(cpus: &[u32], bytes_each: u64, clock: &Clock) -> Result<f64, BandwidthError> {
     let (ready, are_ready) = mpsc::channel();
     let counts = thread::scope(|scope| {
         // Where one thread fails, `begin` goes, and those that wait for it end.
@@ -158,14 +161,14 @@ fn best_of(cpus: &[u32], bytes_each: u64) -> Result<f64, BandwidthError> {
         for cpu in cpus {
             let (sender, told) = mpsc::channel();
             let (cpu, ready) = (*cpu, ready.clone());
-            let read = move || reads_on(cpu, bytes_each, &ready, &told);
+            let read = move || reads_on(cpu, bytes_each, clock, &ready, &told);
             threads.push(thread::Builder::new().spawn_scoped(scope, read).map_err(BandwidthError::Thread)?);
             begin.push(sender);
         }
         for _ in cpus {
             are_ready.recv().unwrap_or(Ok(()))?;
         }
-        let now = Instant::now();
+        let now = clock();
         for begin in &begin {
             // A thread that has gone is joined below, whatever it has to say.
             let _ = begin.send(now);
@@ -181,6 +184,7 @@ fn best_of(cpus: &[u32], bytes_each: u64) -> Result<f64, BandwidthError> {
 fn reads_on(
     cpu: u32,
     bytes: u64,
+    clock: &Clock,
     ready: &Sender<Result<(), BandwidthError>>,
     begin: &Receiver<Instant>,
 ) -> [u64; WINDOWS] {
@@ -191,7 +195,7 @@ fn reads_on(
     // Without anybody who hears it nobody begins, either.
     let _ = ready.send(pinned);
     match begin.recv() {
-        Ok(begin) if is_pinned => reads(&memory, begin),
+        Ok(begin) if is_pinned => reads(&memory, begin, clock),
         _ => [0; WINDOWS],
     }
 }
@@ -204,13 +208,13 @@ fn pin(cpu: u32) -> Result<(), BandwidthError> {
 
 /// The bytes that are read in each window since `begin`. Two halves that are the same are compared: the C library does that, as
 /// fast as the processor reads, however this program was compiled.
-fn reads(memory: &[u8], begin: Instant) -> [u64; WINDOWS] {
+fn reads(memory: &[u8], begin: Instant, clock: &Clock) -> [u64; WINDOWS] {
     let mut counts = [0; WINDOWS];
     let (one, other) = memory.split_at(memory.len() / 2);
     for (one, other) in one.chunks(CHUNK).zip(other.chunks(CHUNK)).cycle() {
         // Else nobody would have to read anything.
         black_box(black_box(one) == black_box(other));
-        let window = (begin.elapsed().as_nanos() / WINDOW.as_nanos()) as usize;
+        let window = (clock().duration_since(begin).as_nanos() / WINDOW.as_nanos()) as usize;
         match counts.get_mut(window) {
             Some(count) => *count += (one.len() + other.len()) as u64,
             None => break,
@@ -221,6 +225,8 @@ fn reads(memory: &[u8], begin: Instant) -> [u64; WINDOWS] {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
     use tandem_loader::reading::{CacheLevel, Cpu, Node as Known};
 
@@ -253,17 +259,25 @@ mod tests {
 
     #[test]
     fn what_is_read_in_a_window_is_counted_there() {
-        let memory = vec![1; 4 * CHUNK];
-        let counts = reads(&memory, Instant::now());
-        assert!(counts.iter().all(|count| *count > 0 && count % (2 * CHUNK as u64) == 0), "{counts:?}");
-        assert_eq!(reads(&memory, Instant::now() - WINDOW * WINDOWS as u32), [0; WINDOWS]);
+        let (memory, begin) = (vec![1; 4 * CHUNK], Instant::now());
+        // The 9 looks after 10 ms to 90 ms are in the first window, that after 100 ms is in the second one.
+        let two = 2 * CHUNK as u64;
+        assert_eq!(reads(&memory, begin, &looks_10_ms_apart(begin)), [9 * two, 10 * two, 10 * two]);
+        assert_eq!(reads(&memory, begin, &looks_10_ms_apart(begin + WINDOW * WINDOWS as u32)), [0; WINDOWS]);
+    }
+
+    /// A clock that is 10 ms later at each look, whoever looks.
+    fn looks_10_ms_apart(begin: Instant) -> impl Fn() -> Instant + Sync {
+        let looks = AtomicU32::new(0);
+        move || begin + Duration::from_millis(10) * (1 + looks.fetch_add(1, Ordering::Relaxed))
     }
 
     #[test]
     fn threads_read_together_or_all_end() {
-        let rate = best_of(&[0], LEAST).unwrap();
-        assert!(rate > 1e6, "{rate}");
-        let refused = best_of(&[0, 1023], LEAST).unwrap_err().to_string();
+        let clock = looks_10_ms_apart(Instant::now());
+        // 256 KiB at each look.
+        assert_eq!(best_of(&[0], LEAST, &clock).unwrap(), f64::from(256 << 10) / 0.01);
+        let refused = best_of(&[0, 1023], LEAST, &clock).unwrap_err().to_string();
         assert!(refused.contains("a thread cannot run on CPU 1023"), "{refused}");
     }
 }

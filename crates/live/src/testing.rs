@@ -7,13 +7,26 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::cpus::CpuList;
 use crate::tasks::Tasks;
+
+/// How long tests wait for what must come: nothing takes so long unless it never comes, however busy the machine is.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Waits until something is so.
+#[track_caller]
+pub(crate) fn wait_until(mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < end, "waited for {PATIENCE:?}");
+        sleep(Duration::from_millis(1));
+    }
+}
 
 /// A folder with what a test writes below it, and of the running processes those that it names.
 pub(crate) struct Tree {
@@ -23,7 +36,10 @@ pub(crate) struct Tree {
 impl Tree {
     /// This process is in it.
     pub(crate) fn new() -> Self {
-        let tree = Self { folder: tempfile::tempdir().unwrap() };
+        // In memory where that is: thousands of little files take seconds on a busy disk.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let tree = Self { folder: folder.unwrap() };
         fs::create_dir_all(tree.root().join("proc")).unwrap();
         tree.show(std::process::id());
         tree
@@ -144,11 +160,9 @@ impl Drop for Running {
     /// At the end of its input it may still see to what it has started.
     fn drop(&mut self) {
         drop(self.child.stdin.take());
-        for _ in 0..100 {
-            if !matches!(self.child.try_wait(), Ok(None)) {
-                return;
-            }
-            sleep(Duration::from_millis(10));
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end && matches!(self.child.try_wait(), Ok(None)) {
+            sleep(Duration::from_millis(1));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -68,7 +68,7 @@ def test_the_manual_has_every_name_and_argument():
 @pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.py")), ids=lambda path: path.stem)
 def test_a_notebook_runs(notebook, tmp_path, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
-    nbclient.NotebookClient(jupytext.read(notebook), timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(jupytext.read(notebook), timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
 
 
 def test_the_examples_run():

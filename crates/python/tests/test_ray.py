@@ -4,18 +4,38 @@
 import os
 import subprocess
 import sys
-import threading
 import time
+import types
 from pathlib import Path
 
 import pytest
 import tandem
 
+# Seconds in which all must come that does: nothing takes so long, however busy the computer is.
+PATIENCE = 600
+
+# Nothing leaves this computer. And what Ray's processes wait for is not given up where it comes late, or for want of memory: that a
+# process has ended they see by its connections.
+os.environ |= {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_memory_monitor_refresh_ms": "0",
+    "RAY_health_check_timeout_ms": f"{PATIENCE}000",
+    "RAY_agent_register_timeout_ms": f"{PATIENCE}000",
+    "RAY_raylet_client_connect_timeout_milliseconds": f"{PATIENCE}000",
+    "RAY_worker_register_timeout_seconds": f"{PATIENCE}",
+    "RAY_gcs_rpc_server_connect_timeout_s": f"{PATIENCE}",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": f"{PATIENCE}",
+    "RAY_gcs_server_port_wait_time_s": f"{PATIENCE}",
+    "RAY_gcs_server_request_timeout_seconds": f"{PATIENCE}",
+    "RAY_py_gcs_connect_timeout_s": f"{PATIENCE}",
+    "RAY_raylet_start_wait_time_s": f"{PATIENCE}",
+}
 ray = pytest.importorskip("ray")
+import ray._private.node  # noqa: E402
 from ray.cluster_utils import Cluster  # noqa: E402
 
-# Nothing leaves this computer.
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+# A node that has not come after 30 s of this clock is given up, which no setting changes.
+ray._private.node.time = types.SimpleNamespace(**vars(time) | {"monotonic": lambda: 30 * time.monotonic() / PATIENCE})
 QUIET = {"log_to_driver": False}
 WORK = tandem.Workload("work").task("a", instance=4, loop=200, run=400, sleep=300)
 
@@ -35,9 +55,14 @@ def local(tmp_path_factory):
     return files(folder)
 
 
+class PatientCluster(Cluster):
+    def _wait_for_node(self, node, timeout=PATIENCE):
+        super()._wait_for_node(node, timeout)
+
+
 @pytest.fixture(scope="module")
 def cluster():
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster = PatientCluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     cluster.add_node(num_cpus=1)
     yield cluster
     ray.shutdown()
@@ -47,7 +72,7 @@ def cluster():
 def test_a_killed_node_costs_nothing_but_time(cluster, local, tmp_path):
     ray.init(address=cluster.address, **QUIET)
     victim = cluster.add_node(num_cpus=1)
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes(PATIENCE)
     killed = []
 
     def kill(done, of):
@@ -63,33 +88,36 @@ def test_a_killed_node_costs_nothing_but_time(cluster, local, tmp_path):
     assert files(tmp_path) == local
 
 
+# Once it has done 60 runs it waits for its input's end, so that it is not through before it is killed.
 DRIVER = """
-import sys, ray, tandem
+import sys
 sys.path.insert(0, sys.argv[3])
 from test_ray import QUIET, grid
+import ray, tandem
+def told(done, of):
+    print(done, flush=True)
+    if done >= 60:
+        sys.stdin.read()
 ray.init(address=sys.argv[2], **QUIET)
-swept = tandem.sweep(grid(), engine="ray", out=sys.argv[1], progress=lambda done, of: print(done, flush=True))
+swept = tandem.sweep(grid(), engine="ray", out=sys.argv[1], progress=told)
 print("found", swept.found, flush=True)
 """
 
 
-def driver(folder, address):
+def driver(folder, address, stdin=subprocess.DEVNULL):
     words = [sys.executable, "-c", DRIVER, str(folder), address, str(Path(__file__).parent)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    return subprocess.Popen(words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def test_a_killed_driver_is_started_again_and_goes_on(cluster, local, tmp_path):
-    first = driver(tmp_path, cluster.address)
-    watchdog = threading.Timer(60, first.kill)
-    watchdog.start()
-    while int(first.stdout.readline() or 60) < 60:
+    first = driver(tmp_path, cluster.address, subprocess.PIPE)
+    while int(first.stdout.readline()) < 60:
         pass
-    watchdog.cancel()
     first.kill()
     first.wait()
     there = files(tmp_path)
     assert 0 < len(there) < len(local) and all(local[name] == bytes for name, bytes in there.items())
-    said = driver(tmp_path, cluster.address).communicate(timeout=100)[0].splitlines()
+    said = driver(tmp_path, cluster.address).communicate(timeout=PATIENCE)[0].splitlines()
     runs = sum(1 for _ in there)
     # Ray itself may have a last word, of a machine that is busy.
     (found,) = (line for line in said if line.startswith("found "))

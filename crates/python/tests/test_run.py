@@ -133,30 +133,46 @@ def endless():
     return tandem.Workload("endless").task("a", instance=8, loop=-1, run=50, sleep=50)
 
 
+def once_it_simulates(do):
+    """Do something in another thread, once this one has begun to simulate: for that it starts a thread."""
+    threads = lambda: set(os.listdir("/proc/self/task"))
+    known = threads()
+
+    def watch():
+        known.add(str(threading.get_native_id()))
+        while threads() <= known:
+            time.sleep(0.001)
+        do()
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def ctrl_c():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def test_ctrl_c_ends_a_run_and_the_process_lives():
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
-    begun = time.monotonic()
+    # It would run for days.
+    once_it_simulates(ctrl_c)
     with pytest.raises(KeyboardInterrupt):
         tandem.simulate("hikey960", endless(), duration=1e6)
-    # Else it would run for days.
-    assert time.monotonic() - begun < 60
-    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    once_it_simulates(ctrl_c)
     with pytest.raises(KeyboardInterrupt):
         tandem.compare(endless(), "hikey960", ["fair", "tandem"], duration=1e6)
     assert tandem.simulate("hikey960", "forkjoin").time_s > 0
 
 
 def test_other_threads_go_on_while_one_simulates():
-    ticks, done = [], threading.Event()
+    ticks = []
 
     def tick():
-        while not done.wait(0.005):
+        while len(ticks) < 100:
+            time.sleep(0.001)
             ticks.append(1)
+        ctrl_c()
 
-    thread = threading.Thread(target=tick)
-    thread.start()
-    report = tandem.simulate("hikey960", endless(), duration=20)
-    done.set()
-    thread.join()
-    # Held, the lock would have let the thread tick a few times at most.
-    assert len(ticks) > 20 * report.wall_s
+    # Nothing else ends the run: a thread that had to wait for the lock until the run's end would wait for days.
+    once_it_simulates(tick)
+    with pytest.raises(KeyboardInterrupt):
+        tandem.simulate("hikey960", endless(), duration=1e6)
+    assert len(ticks) == 100

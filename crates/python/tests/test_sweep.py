@@ -117,32 +117,40 @@ def test_a_mistake_that_is_of_no_cell_is_told_before_anything_runs(changes, word
         grid(**changes)
 
 
+# Seconds in which a process must come to its end: none takes so long, however busy the computer is.
+PATIENCE = 600
+
+# Once it has done 30 runs it waits for its input's end, so that it is not through before it is ended.
 DRIVER = """
 import sys, tandem
+def told(done, of):
+    print(done, flush=True)
+    if done >= 30:
+        sys.stdin.read()
 work = tandem.Workload("work").task("a", instance=4, loop=400, run=400, sleep=300)
 grid = tandem.Grid(work, ["hikey960", "smp-8"], ["fair", "tandem"], runs=30, batch=3)
-swept = tandem.sweep(grid, out=sys.argv[1], progress=lambda done, of: print(done, flush=True))
+swept = tandem.sweep(grid, out=sys.argv[1], progress=told)
 print("found", swept.found, flush=True)
 """
 
 
-def driver(folder):
-    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdout=subprocess.PIPE, text=True)
+def driver(folder, stdin=subprocess.DEVNULL):
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder)], stdin=stdin, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT])
 def test_a_sweep_that_was_ended_goes_on_where_it_was(tmp_path, by):
-    first = driver(tmp_path / "out")
+    first = driver(tmp_path / "out", subprocess.PIPE)
     while int(first.stdout.readline()) < 30:
         pass
     first.send_signal(by)
-    assert first.wait(timeout=30) != 0
+    assert first.wait(timeout=PATIENCE) != 0
     there = len(files(tmp_path / "out"))
     assert 10 <= there < 40
     second = driver(tmp_path / "out")
-    said = second.communicate(timeout=120)[0].splitlines()
+    said = second.communicate(timeout=PATIENCE)[0].splitlines()
     assert said[-1] == f"found {3 * there}"
-    driver(tmp_path / "whole").communicate(timeout=120)
+    driver(tmp_path / "whole").communicate(timeout=PATIENCE)
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 

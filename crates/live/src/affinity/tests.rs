@@ -11,7 +11,7 @@ use crate::changes::{Change, Journal, Setting, left_behind, restore_left_behind}
 use crate::cpus::CpuList;
 use crate::host::{Host, Policy};
 use crate::machine::{Cpu, Machine};
-use crate::testing::{Running, Tree, cpus_of, has_two_cpus, pin, show, told};
+use crate::testing::{Running, Tree, cpus_of, has_two_cpus, pin, show, told, wait_until};
 
 fn settings(text: &str) -> Vec<(String, String)> {
     let pair = |setting: &str| setting.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
@@ -415,6 +415,8 @@ fn the_longest_thread_is_on_the_fast_cpu_and_the_next_one_follows_it() {
     assert_eq!(unknown, NotHinted::NoApplication { tid: std::process::id() });
     program.say("the first one ends");
     assert_eq!(program.hear_of("threads:"), "one less");
+    // A thread that was joined stays in sight until the kernel has done with it.
+    wait_until(|| !Path::new(&format!("/proc/{}/task/{}", program.pid(), threads[0])).exists());
     affinity.tick().unwrap();
     assert_eq!([threads[1], threads[2]].map(cpus_of), ["0", "1"]);
     affinity.hint(threads[1], 0).unwrap().unwrap();

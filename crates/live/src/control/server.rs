@@ -64,10 +64,23 @@ impl Server {
         peers: Arc<dyn Peers>,
         asked: impl FnMut(Asked) + Send + 'static,
     ) -> Result<Self, ControlError> {
+        Self::listen_by(path, peers, asked, Instant::now)
+    }
+
+    /// Listens as [`listen`](Self::listen) does, by a clock that a test may have in its hands.
+    ///
+    /// # Errors
+    /// [`ControlError::Listen`].
+    pub(super) fn listen_by(
+        path: &Path,
+        peers: Arc<dyn Peers>,
+        asked: impl FnMut(Asked) + Send + 'static,
+        clock: impl Fn() -> Instant + Send + 'static,
+    ) -> Result<Self, ControlError> {
         let failed = |why| ControlError::Listen { path: path.to_owned(), why };
         let listener = bind(path).map_err(failed)?;
         let (wake, woken) = UnixStream::pair().map_err(failed)?;
-        let mut room = Room::new(asked, peers, listener, woken).map_err(failed)?;
+        let mut room = Room::new(asked, Box::new(clock), peers, listener, woken).map_err(failed)?;
         let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || room.serve());
         Ok(Self { path: path.to_owned(), wake: Some(wake), thread: Some(thread.map_err(failed)?) })
     }
@@ -94,9 +107,13 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
+/// What says what time it is.
+type Clock = Box<dyn Fn() -> Instant + Send>;
+
 /// What the server's thread has.
 struct Room<A> {
     asked: A,
+    clock: Clock,
     peers: Arc<dyn Peers>,
     listener: UnixListener,
     /// Nobody is let in until then.
@@ -114,29 +131,49 @@ struct Room<A> {
 }
 
 impl<A: FnMut(Asked)> Room<A> {
-    fn new(asked: A, peers: Arc<dyn Peers>, listener: UnixListener, woken: UnixStream) -> io::Result<Self> {
+    fn new(
+        asked: A,
+        clock: Clock,
+        peers: Arc<dyn Peers>,
+        listener: UnixListener,
+        woken: UnixStream,
+    ) -> io::Result<Self> {
         let (bell, rung) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         rung.set_nonblocking(true)?;
         let (sender, answers) = channel();
         let (clients, paces) = (BTreeMap::new(), BTreeMap::new());
         let bell = Arc::new(bell);
-        Ok(Self { asked, peers, listener, deaf: None, woken, bell, rung, sender, answers, clients, next: 0, paces })
+        Ok(Self {
+            asked,
+            clock,
+            peers,
+            listener,
+            deaf: None,
+            woken,
+            bell,
+            rung,
+            sender,
+            answers,
+            clients,
+            next: 0,
+            paces,
+        })
     }
 
     /// Serves until the other end of `woken` is closed.
     fn serve(&mut self) {
         while self.wait() {
             self.deliver();
-            self.take_lines(Instant::now());
+            self.take_lines((self.clock)());
             self.clients.retain(|_, client| !client.gone);
-            self.accept(Instant::now());
+            self.accept((self.clock)());
         }
     }
 
     /// Waits until there is something to do, and reads what has come. False: it is time to end.
     fn wait(&mut self) -> bool {
-        let now = Instant::now();
+        let now = (self.clock)();
         let timeout = self.patience(now);
         let listens = if self.deaf.is_none_or(|until| until <= now) { PollFlags::POLLIN } else { PollFlags::empty() };
         let fixed = [

@@ -6,13 +6,15 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::peers::named::{NamedPeers, connect_as};
 use super::server::{MOST, MOST_OF_ROOT, MOST_OF_USER};
 use super::*;
+use crate::testing::{PATIENCE, wait_until};
 
 /// A server that takes every request, and those that it was asked.
 fn server() -> (tempfile::TempDir, PathBuf, Server, Receiver<(Peer, Request)>) {
@@ -32,7 +34,7 @@ fn server() -> (tempfile::TempDir, PathBuf, Server, Receiver<(Peer, Request)>) {
 }
 
 fn asked(path: &Path, request: &str) -> Answer {
-    ask(path, request, Duration::from_secs(10)).unwrap()
+    ask(path, request, PATIENCE).unwrap()
 }
 
 #[test]
@@ -130,27 +132,40 @@ fn four_users_with_all_their_connections_lock_out_no_root() {
     assert_eq!(heard(&mut connect(0)), "error too many connections: close some\n");
     drop(taken);
     // The server sees that they have gone when it next looks.
-    let answered = (0..100).any(|_| {
-        std::thread::sleep(Duration::from_millis(20));
-        heard(&mut connect(5)) == "ok\n"
-    });
-    assert!(answered, "no room after all have left");
+    wait_until(|| heard(&mut connect(5)) == "ok\n");
 }
 
 #[test]
 fn who_asks_too_much_waits_and_others_do_not() {
-    let (_folder, path, _server) = server_of_many();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("control.sock");
+    let time = Arc::new(Mutex::new(Instant::now()));
+    let clock = Arc::clone(&time);
+    let answer = |asked: Asked| asked.reply.send(Ok(String::new()));
+    let _server = Server::listen_by(&path, Arc::new(NamedPeers), answer, move || *clock.lock().unwrap()).unwrap();
     let mut busy = connect_as(7, &path).unwrap();
     busy.write_all(&b"status\n".repeat(150)).unwrap();
-    let begun = Instant::now();
-    let mut lines = BufReader::new(busy).lines();
-    assert_eq!(lines.by_ref().take(100).filter(|line| line.as_ref().unwrap() == "ok").count(), 100);
-    // Root and another user are answered meanwhile; 50 more of the first one take 2.5 s.
-    for user in [0, 8] {
-        assert_eq!(heard(&mut connect_as(user, &path).unwrap()), "ok\n");
-    }
-    assert_eq!(lines.by_ref().take(50).count(), 50);
-    assert!(begun.elapsed() >= Duration::from_secs(2));
+    let mut answers = BufReader::new(busy.try_clone().unwrap());
+    let mut answered = |count: usize| {
+        let lines: Vec<String> = answers.by_ref().lines().take(count).map(Result::unwrap).collect();
+        assert!(lines.len() == count && lines.iter().all(|line| line == "ok"), "{lines:?}");
+        // Root and another user are answered while the first one waits: the server has looked at that one's next line.
+        for user in [0, 8, 0, 8] {
+            assert_eq!(heard(&mut connect_as(user, &path).unwrap()), "ok\n");
+        }
+        busy.set_nonblocking(true).unwrap();
+        let more = answers.fill_buf().map(<[u8]>::to_vec).unwrap_err();
+        assert_eq!(more.kind(), std::io::ErrorKind::WouldBlock);
+        busy.set_nonblocking(false).unwrap();
+    };
+    answered(100);
+    // Each costs as much as comes in a twentieth of a second.
+    *time.lock().unwrap() += Duration::from_secs(2);
+    answered(40);
+    *time.lock().unwrap() += Duration::from_millis(450);
+    answered(9);
+    *time.lock().unwrap() += Duration::from_millis(50);
+    answered(1);
 }
 
 #[test]
@@ -177,17 +192,20 @@ fn an_answer_that_drips_is_waited_for_no_longer_than_one_that_does_not_come() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("control.sock");
     let listener = UnixListener::bind(&path).unwrap();
+    // Drops for ten times as long as they are waited for, and then the end: whoever waited anew for each would see that.
     let dripping = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        (0..600)
-            .take_while(|_| {
-                std::thread::sleep(Duration::from_millis(50));
-                stream.write_all(b"x").is_ok()
-            })
-            .count()
+        let drop = |_: &u32| {
+            sleep(Duration::from_millis(1));
+            stream.write_all(b"x").is_ok()
+        };
+        (0..300).take_while(drop).count()
     });
-    assert!(matches!(ask(&path, "status", Duration::from_millis(300)), Err(ControlError::Lost { .. })));
-    assert!(dripping.join().unwrap() < 600, "it was waited for as long as something came");
+    let Err(ControlError::Lost { why, .. }) = ask(&path, "status", Duration::from_millis(30)) else {
+        panic!("an answer")
+    };
+    assert_eq!(why.kind(), std::io::ErrorKind::TimedOut, "{why}");
+    dripping.join().unwrap();
 }
 
 #[test]
@@ -195,10 +213,10 @@ fn a_server_that_has_gone_leaves_no_socket_and_a_dead_ones_is_taken_over() {
     let (_folder, path, first, _heard) = server();
     drop(first);
     assert!(!path.exists());
-    assert!(matches!(ask(&path, "status", Duration::from_secs(1)), Err(ControlError::Nobody { .. })));
+    assert!(matches!(ask(&path, "status", PATIENCE), Err(ControlError::Nobody { .. })));
     // As a process leaves it that was killed.
     drop(UnixListener::bind(&path).unwrap());
-    assert!(matches!(ask(&path, "status", Duration::from_secs(1)), Err(ControlError::Nobody { .. })));
+    assert!(matches!(ask(&path, "status", PATIENCE), Err(ControlError::Nobody { .. })));
     let _server = Server::start(&path, |_, _| Ok(String::new())).unwrap();
     assert_eq!(asked(&path, "status"), Ok("ok".to_owned()));
 }

@@ -13,7 +13,7 @@ use super::clients::{Clients, Place};
 use super::http::{MOST_BYTES, answer};
 
 /// In which a request must have come and its answer have gone.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// In which somebody who has asked must take the answer, or make some room for it: it mostly fits into the socket as a whole.
 const TO_TAKE: Duration = Duration::from_millis(500);
@@ -49,6 +49,7 @@ pub struct Endpoint {
 struct Shared {
     snapshot: Mutex<Snapshot>,
     clients: Arc<Clients>,
+    patience: Duration,
     stop: AtomicBool,
 }
 
@@ -58,13 +59,21 @@ impl Endpoint {
     /// # Errors
     /// [`MetricsError`]: the address is not one of this machine's own, or is taken.
     pub fn open(address: SocketAddr) -> Result<Self, MetricsError> {
+        Self::open_for(address, PATIENCE)
+    }
+
+    /// Begins to answer clients who ask and take their answer within `patience`, and lets the others go.
+    ///
+    /// # Errors
+    /// [`MetricsError`], as of [`open`](Self::open).
+    pub(crate) fn open_for(address: SocketAddr, patience: Duration) -> Result<Self, MetricsError> {
         if !address.ip().is_loopback() {
             return Err(MetricsError::NotLoopback(address));
         }
         let failed = |why| MetricsError::Listen { address, why };
         let listener = TcpListener::bind(address).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared { patience, ..Shared::default() });
         let theirs = Arc::clone(&shared);
         let accept = move || accept(&listener, &theirs);
         let thread = thread::Builder::new().name("metrics".to_owned()).spawn(accept).map_err(failed)?;
@@ -117,7 +126,7 @@ fn serve_apart(stream: TcpStream, shared: &Arc<Shared>) {
 }
 
 fn serve(mut stream: TcpStream, place: &Place, shared: &Shared) -> io::Result<()> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + shared.patience;
     let mut request = Vec::new();
     let metrics = || shared.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone().text();
     let mut buffer = [0; 1024];

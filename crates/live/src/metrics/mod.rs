@@ -22,6 +22,7 @@ mod text;
 
 use crate::meter::Measured;
 
+pub(crate) use endpoint::PATIENCE;
 pub use endpoint::{Endpoint, MetricsError};
 pub use http::{MOST_BYTES as MOST_REQUEST_BYTES, answer as answer_request};
 

@@ -20,23 +20,25 @@ const AGAIN: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Metrics {
     wanted: SocketAddr,
+    patience: Duration,
     endpoint: Option<Endpoint>,
     tried: Instant,
     published: Option<Instant>,
 }
 
 impl Metrics {
-    /// Metrics where they are wanted, if they are.
+    /// Metrics where they are wanted, if they are, for those who do not take longer than `patience`.
     ///
     /// # Errors
     /// [`MetricsError::NotLoopback`]: nobody can take that for a port that will come free.
     pub(super) fn open(
         wanted: Option<SocketAddr>,
+        patience: Duration,
         now: Instant,
         listener: &mut dyn Listener,
     ) -> Result<Option<Self>, SessionError> {
         let Some(wanted) = wanted else { return Ok(None) };
-        let endpoint = match Endpoint::open(wanted) {
+        let endpoint = match Endpoint::open_for(wanted, patience) {
             Ok(endpoint) => Some(endpoint),
             Err(error @ MetricsError::NotLoopback(_)) => return Err(error.into()),
             Err(error) => {
@@ -44,7 +46,7 @@ impl Metrics {
                 None
             }
         };
-        Ok(Some(Self { wanted, endpoint, tried: now, published: None }))
+        Ok(Some(Self { wanted, patience, endpoint, tried: now, published: None }))
     }
 
     /// Where metrics are handed out.
@@ -57,7 +59,7 @@ impl Metrics {
         let since = |time: Instant| now.saturating_duration_since(time);
         if self.endpoint.is_none() && since(self.tried) >= AGAIN {
             self.tried = now;
-            self.endpoint = Endpoint::open(self.wanted).ok();
+            self.endpoint = Endpoint::open_for(self.wanted, self.patience).ok();
             if let Some(address) = self.address() {
                 listener.hear(Notice::Metrics(address));
             }

@@ -45,7 +45,7 @@ pub fn stay(
     listener: &mut dyn Listener,
 ) -> Result<(), SessionError> {
     let mut session = Session::begin(site, &wanted.request, events.now(), listener)?;
-    let mut metrics = Metrics::open(wanted.metrics, events.now(), listener)?;
+    let mut metrics = Metrics::open(wanted.metrics, site.patience, events.now(), listener)?;
     let server = listen(events, site)?;
     for process in &wanted.applications {
         session.enter(process, &process.name, ROOT_USER, events.now()).map_err(SessionError::Application)?;

@@ -16,6 +16,7 @@ use crate::control::{KernelPeers, Peers};
 use crate::host::Host;
 use crate::machine::Machine;
 use crate::meter::{EnergyEvents, KernelEvents};
+use crate::metrics;
 use crate::steered::{Bus, Profiles};
 use crate::{Exit, LeftOut, LiveError, LoadedScheduler, OpenScheduler, Uncounted};
 
@@ -45,6 +46,8 @@ pub struct Site {
     pub profiles: Box<dyn Profiles>,
     /// The processor time that the calling thread has had.
     pub cpu_time: fn() -> Duration,
+    /// How long somebody may take who asks for metrics.
+    pub patience: Duration,
 }
 
 impl Site {
@@ -59,6 +62,7 @@ impl Site {
             peers: Arc::new(KernelPeers),
             profiles: Box::new(Bus::default()),
             cpu_time: of_this_thread,
+            patience: metrics::PATIENCE,
         }
     }
 

@@ -2,6 +2,10 @@
 //! The simulated kernel runs out of memory: a scheduler hears `ENOMEM` where a kernel's would, and where a run cannot go on
 //! without, it says what to enlarge.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::Observer;
 use tandem_simulator::simulation::{Budget, Options, SimulationError, simulate};
@@ -92,19 +96,46 @@ fn a_scheduler_does_not_hear_of_a_budget_that_is_spent() {
     assert!(matches!(error, SimulationError::Memory(_)), "{error}");
 }
 
+/// Lets a run begin again, and says by which thread it is simulated when it asks for that.
+struct Patient(Sender<PathBuf>);
+
+impl Observer for Patient {
+    fn may_begin_again(&self) -> bool {
+        self.0.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+        true
+    }
+}
+
+/// Whether a thread of this process sleeps until somebody wakes it.
+fn sleeps(thread: &Path) -> bool {
+    let stat = fs::read_to_string(Path::new("/proc").join(thread).join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S'))
+}
+
 #[test]
 fn a_run_that_does_not_fit_beside_another_follows_it() {
     let budget = Budget::new(300 * 2048);
     let (beside, other) = (budget.beside(), budget.open());
     other.take(200 * 2048).unwrap();
+    let (sender, asked) = channel();
     let report = std::thread::scope(|scope| {
-        let run = scope.spawn(|| within(&budget, 200));
-        // Long enough for it to find that there is too little.
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        drop((beside, other));
+        let run = scope.spawn(|| {
+            let options = Options { memory: budget.clone(), ..small::options() };
+            simulate(&small::machine(2), &workload(&threads(200)), &options, &mut Patient(sender))
+        });
+        // It has found that there is too little, and waits for its turn to begin again.
+        let thread = asked.recv().unwrap();
+        while !sleeps(&thread) && !run.is_finished() {
+            std::thread::yield_now();
+        }
+        assert!(!run.is_finished(), "it has not waited");
+        // As a run does: what it had is free before its turn ends.
+        drop(other);
+        drop(beside);
         run.join().unwrap()
     });
     assert_eq!(report.unwrap().tasks.len(), 200);
+    assert_eq!(asked.try_iter().count(), 0, "once was enough");
 }
 
 #[test]

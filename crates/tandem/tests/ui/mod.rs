@@ -4,6 +4,7 @@
 mod refusing;
 mod running;
 
+use std::fmt::Debug;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use crate::command::program;
 
 /// How long an answer, or a run of these tests, may take on a busy computer.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// The command, serving; ended when it is dropped.
 struct Page {
@@ -120,20 +121,28 @@ impl Page {
 
     /// Waits until a job is so.
     fn wait(&self, id: u64, is: impl Fn(&Value) -> bool) -> Value {
-        let start = Instant::now();
-        loop {
+        eventually(|| {
             let job = self.get(&format!("jobs/{id}")).json();
-            if is(&job) {
-                return job;
-            }
-            assert!(start.elapsed() < PATIENCE, "{job}");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            if is(&job) { Ok(job) } else { Err(job) }
+        })
     }
 
     /// Files and folders that it made.
     fn files(&self) -> Vec<PathBuf> {
         std::fs::read_dir(self.temporary.path()).unwrap().map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+/// Waits until it comes; what there is instead is said where it never does.
+#[track_caller]
+fn eventually<T, E: Debug>(mut comes: impl FnMut() -> Result<T, E>) -> T {
+    let start = Instant::now();
+    loop {
+        match comes() {
+            Ok(come) => return come,
+            Err(instead) => assert!(start.elapsed() < PATIENCE, "{instead:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 

@@ -2,7 +2,6 @@
 //! What the page runs is what the command runs.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::json;
 
@@ -11,8 +10,8 @@ use crate::command::shown;
 
 /// A workload that is done at once.
 const SHORT: &str = r#"{ "tasks": { "a": { "instance": 2, "loop": 20, "run": 1000, "sleep": 1000 } } }"#;
-/// One that goes on for an hour, simulated.
-const LONG: &str = r#"{ "tasks": { "a": { "instance": 8, "loop": 3600000, "run": 900, "sleep": 100 } } }"#;
+/// A workload that goes on for three weeks, simulated: none of it ends by itself while anybody waits.
+const LONG: &str = r#"{ "tasks": { "a": { "instance": 8, "loop": 2000000000, "run": 900, "sleep": 100 } } }"#;
 
 fn words(command: &str) -> Vec<&str> {
     command.split(' ').skip(1).collect()
@@ -85,7 +84,7 @@ fn a_run_that_is_cancelled_ends_at_once_and_the_next_one_begins() {
     for id in 0..2 {
         assert_eq!(page.post("jobs", &request.to_string()).json()["id"], id);
     }
-    page.wait(0, |job| state(job) == "running" && job["seconds"].as_f64().unwrap() > 0.2);
+    page.wait(0, |job| state(job) == "running" && job["seconds"].as_f64().unwrap() > 0.0);
     assert_eq!(state(&page.wait(1, |_| true)), "waiting");
     assert_eq!(page.post("jobs/0/cancel", "{}").json()["cancelled"], true);
     page.wait(1, |job| state(job) == "running");
@@ -104,7 +103,7 @@ fn ctrl_c_ends_the_page_its_runs_and_leaves_nothing() {
         "machine": { "name": "hikey960" }, "workload": { "name": "long", "text": LONG }, "schedulers": ["fair"],
     });
     page.post("jobs", &request.to_string());
-    page.wait(0, |job| state(job) == "running" && job["seconds"].as_f64().unwrap() > 0.2);
+    page.wait(0, |job| state(job) == "running");
     assert_eq!(page.files().len(), 1);
     let pid = page.process.id();
     let children = || {
@@ -113,13 +112,11 @@ fn ctrl_c_ends_the_page_its_runs_and_leaves_nothing() {
         let of = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok()).collect::<String>();
         format!("{all} {of}").split_whitespace().map(str::to_owned).collect::<Vec<_>>()
     };
-    let running = children();
-    assert!(!running.is_empty());
+    let running = eventually(|| Some(children()).filter(|children| !children.is_empty()).ok_or("nothing runs"));
     let killed = std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
     assert!(killed.success());
-    let start = Instant::now();
-    let status = page.process.wait().unwrap();
-    assert!(start.elapsed() < Duration::from_secs(10) && status.success(), "{status} after {:?}", start.elapsed());
+    let status = eventually(|| page.process.try_wait().unwrap().ok_or("it goes on"));
+    assert!(status.success(), "{status}");
     assert!(page.files().is_empty(), "{:?}", page.files());
     for child in running {
         assert!(!std::path::Path::new(&format!("/proc/{child}")).exists(), "{child} goes on");

@@ -16,9 +16,7 @@ use crate::control::peers::named::connect_as;
 use crate::control::{Answer, ask};
 use crate::plan::{Choice, Governor, SessionRequest};
 use crate::session::events::{Ending, Event, Events, Inbox};
-
-/// How long a program that asks at the real socket waits for its turn.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::testing::PATIENCE;
 
 /// What happens at a time.
 pub(super) enum Step<'w> {

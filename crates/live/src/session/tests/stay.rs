@@ -100,7 +100,8 @@ fn metrics_are_handed_out_on_this_machine() {
 #[test]
 fn a_port_that_is_taken_keeps_no_scheduler_from_running_and_is_had_when_it_comes_free() {
     let world = World::new();
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    // No other test's connection can have this address once it is free.
+    let taken = TcpListener::bind("127.0.0.78:0").unwrap();
     let wanted = Resident { metrics: Some(taken.local_addr().unwrap()), ..wanted("isolate=shared") };
     let mut listener = world.listener();
     let address = std::sync::Arc::clone(&listener.metrics);

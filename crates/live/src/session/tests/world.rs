@@ -16,7 +16,7 @@ use crate::control::peers::named::NamedPeers;
 use crate::meter::KernelEvents;
 use crate::session::Site;
 use crate::session::launch::Command;
-use crate::testing::Tree;
+use crate::testing::{self, Tree};
 use crate::{Exit, LeftOut, LiveError};
 
 /// The governors of the machine's two policies at first.
@@ -51,6 +51,7 @@ impl World {
             peers: Arc::new(NamedPeers),
             profiles: Box::new(FakeProfiles { root: root_again }),
             cpu_time: || Duration::ZERO,
+            patience: testing::PATIENCE,
         };
         let world = Self { tree, log, facts, site };
         world.furnish();

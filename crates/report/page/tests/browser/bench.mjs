@@ -43,7 +43,7 @@ async function once(browser, file) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   const began = performance.now();
   await page.goto(`file://${file}`);
-  await page.waitForSelector("html[data-ready]", { timeout: 60_000 });
+  await page.waitForSelector("html[data-ready]", { timeout: 300_000 });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   const load = performance.now() - began;
   const slices = await page.textContent("figure.timeline .says");
