@@ -81,7 +81,7 @@ const CONTENTS: [&str; 30] = [
 ];
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(40, 256))]
 
     #[test]
     fn a_description_is_valid_whatever_the_files_say(

@@ -2,6 +2,7 @@
 //! The table of hosts: a description says of a machine what a scheduler is told on it.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::detect_tree::{Tree, describe};
 use tandem_loader::hosts::Host;
@@ -26,16 +27,33 @@ fn described(machine: &Described, like: &[(usize, u64, u64)]) -> Vec<(usize, u64
     like.iter().map(of).collect()
 }
 
+/// A host, and the machine of its description.
+struct Seen {
+    host: Host,
+    machine: Described,
+    told: Vec<(usize, u64, u64)>,
+}
+
+/// All hosts, each written and described once for all tests.
+fn all() -> &'static [Seen] {
+    static ALL: OnceLock<Vec<Seen>> = OnceLock::new();
+    ALL.get_or_init(|| Host::all().into_iter().map(seen).collect())
+}
+
+fn seen(host: Host) -> Seen {
+    let tree = Tree::empty();
+    host.write(tree.root()).expect("a tree");
+    let (detected, _) = describe(&tree);
+    let machine = Described::parse("host", Path::new("host.toml"), &detected.toml, None).expect("a description");
+    let told = told(&Told::read(tree.root()).expect("a machine"));
+    Seen { host, machine, told }
+}
+
 #[test]
 fn descriptions_and_loaders_see_the_same_kinds_capacities_and_clocks() {
-    for host in Host::all() {
-        let tree = Tree::empty();
-        host.write(tree.root()).expect("a tree");
-        let told = told(&Told::read(tree.root()).expect("a machine"));
-        let (detected, _) = describe(&tree);
-        let machine = Described::parse("host", Path::new("host.toml"), &detected.toml, None).expect("a description");
-        let described = described(&machine, &told);
-        for (described, told) in described.iter().zip(&told) {
+    for Seen { host, machine, told } in all() {
+        let described = described(machine, told);
+        for (described, told) in described.iter().zip(told) {
             // Work per clock has four digits, which a capacity of 1024 may miss by one.
             assert!(described.1.abs_diff(told.1) <= 1, "{}: {described:?} {told:?}", host.name);
             assert_eq!(described.2, told.2, "{}: CPU {}", host.name, told.0);
@@ -48,13 +66,8 @@ fn descriptions_and_loaders_see_the_same_kinds_capacities_and_clocks() {
 /// Kinds are one another's neighbours in the catalogue's sense: CPUs of one kind have one core type.
 #[test]
 fn cpus_of_one_capacity_are_of_one_core_type() {
-    for host in Host::all() {
-        let tree = Tree::empty();
-        host.write(tree.root()).expect("a tree");
-        let (detected, _) = describe(&tree);
-        let machine = Described::parse("host", Path::new("host.toml"), &detected.toml, None).expect("a description");
+    for Seen { host, machine, told } in all() {
         let kind = |cpu: CpuId| machine.cluster(cpu).core_type;
-        let told = told(&Told::read(tree.root()).expect("a machine"));
         for pair in told.windows(2) {
             let [one, other] = [pair[0], pair[1]];
             let differ = kind(CpuId::at(one.0)) != kind(CpuId::at(other.0));

@@ -293,7 +293,7 @@ fn clusters() -> impl Strategy<Value = Vec<(bool, u32, u32, usize, usize, usize)
 }
 
 proptest! {
-    #![proptest_config(cases(256))]
+    #![proptest_config(cases(256, 256))]
 
     #[test]
     fn any_machine_fits_any_paper(clusters in clusters(), width in 0usize..150) {

@@ -90,7 +90,7 @@ fn snippet() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(cases(3000))]
+    #![proptest_config(cases(3000, 3000))]
 
     #[test]
     fn damaged_files_never_panic(

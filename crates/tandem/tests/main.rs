@@ -28,7 +28,11 @@ mod process;
 mod published;
 mod readme;
 mod recorded;
+#[path = "common/schedulers.rs"]
+mod schedulers;
 mod serial;
+#[path = "common/simulated.rs"]
+mod simulated;
 mod switches;
 mod ui;
 #[path = "common/variant.rs"]

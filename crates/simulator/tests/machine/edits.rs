@@ -114,7 +114,7 @@ fn check(text: &str, configuration: Option<&str>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(cases(3000))]
+    #![proptest_config(cases(400, 3000))]
 
     #[test]
     fn an_edited_example_is_a_machine_or_a_mistake_in_its_place(edits in edits()) {

@@ -21,7 +21,7 @@ fn outcome(machine: &Machine, workload: &Workload, options: &Options) -> (String
 }
 
 proptest! {
-    #![proptest_config(cases(300))]
+    #![proptest_config(cases(100, 300))]
 
     #[test]
     fn the_same_seed_gives_the_same_bytes_and_events(

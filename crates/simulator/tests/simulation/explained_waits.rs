@@ -12,7 +12,7 @@ use super::support::any_workload::any_workload;
 use super::support::{any_options, cases};
 
 proptest! {
-    #![proptest_config(cases(400))]
+    #![proptest_config(cases(200, 400))]
 
     #[test]
     fn all_waits_are_told_and_telling_changes_nothing(

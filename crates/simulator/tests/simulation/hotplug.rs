@@ -165,7 +165,7 @@ fn timers_of_a_scheduler_leave_a_cpu_that_goes() {
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(100, 200))]
 
     #[test]
     fn nothing_is_lost_when_cpus_come_and_go(

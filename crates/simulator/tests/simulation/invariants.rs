@@ -11,7 +11,7 @@ use super::support::audit::Audit;
 use super::support::{any_options, cases, ends_without_footprints};
 
 proptest! {
-    #![proptest_config(cases(800))]
+    #![proptest_config(cases(120, 800))]
 
     #[test]
     fn time_energy_and_work_are_conserved(

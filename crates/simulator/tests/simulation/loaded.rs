@@ -21,7 +21,7 @@ fn loaded_options() -> impl Strategy<Value = Options> {
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(100, 200))]
 
     #[test]
     fn time_energy_and_work_are_conserved(

@@ -139,7 +139,7 @@ fn a_cpu_that_was_busy_asks_for_work_as_soon_as_one_that_idled() {
 }
 
 proptest! {
-    #![proptest_config(cases(1000))]
+    #![proptest_config(cases(200, 1000))]
 
     #[test]
     fn no_cpu_idles_for_long_while_a_thread_waits(

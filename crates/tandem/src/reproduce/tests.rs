@@ -2,26 +2,48 @@
 //! The papers that the command carries are sound: every key, every expression, every machine, workload, scheduler and
 //! parameter. Nothing is simulated.
 
+use std::collections::BTreeMap;
+use std::error::Error;
 use std::rc::Rc;
+use std::sync::Mutex;
 
-use tandem_experiments::{Book, Environment, Linux, Silent, Study};
+use tandem_experiments::{Book, Environment, Linux, Schedulers, Silent, Study};
+use tandem_simulator::simulation::Scheduler;
 
 use super::*;
 use crate::arguments::Carried;
 
-/// Studies of all papers.
-fn studies(library: &Library) -> Vec<Study> {
+/// Studies of all papers; of each simulation there are so many runs, `None`: as many as its experiment says.
+fn studies(library: &Library, seeds: Option<u32>) -> Vec<Study> {
     let book = Rc::new(Book::new(Some(1)).unwrap());
-    let read = |name: &str| Study::new(Paper::read(library, name)?, &book, None);
+    let read = |name: &str| Study::new(Paper::read(library, name)?, &book, seeds);
     let names = library.names(&[]).unwrap();
     names.into_iter().map(|name| read(name).unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
+/// The schedulers that the command carries, each opened once for all that ask for the same: reading an object takes longer than
+/// all else that is checked of a run.
+#[derive(Default)]
+struct OpenedOnce(Mutex<BTreeMap<String, Scheduler>>);
+
+impl Schedulers for OpenedOnce {
+    fn named(&self, text: &str) -> Result<Scheduler, Box<dyn Error + Send + Sync>> {
+        let mut opened = self.0.lock().unwrap();
+        if let Some(scheduler) = opened.get(text) {
+            return Ok(scheduler.clone());
+        }
+        let scheduler = Carried.named(text)?;
+        opened.insert(text.to_owned(), scheduler.clone());
+        Ok(scheduler)
+    }
+}
+
 /// Calls `check` with each study.
 fn check_all<E: std::fmt::Display>(check: impl Fn(&Study, Environment<'_>) -> Result<(), E>) {
-    let library = library::bundled();
-    let environment = Environment { library: &library, schedulers: &Carried, simulator: &Linux, progress: &Silent };
-    for study in studies(&library) {
+    let (library, schedulers) = (library::bundled(), OpenedOnce::default());
+    let environment = Environment { library: &library, schedulers: &schedulers, simulator: &Linux, progress: &Silent };
+    // A generator that takes its arguments takes them with any seed; what differs from run to run wants two.
+    for study in studies(&library, Some(2)) {
         check(&study, environment).unwrap_or_else(|error| panic!("{error}"));
     }
 }
@@ -91,7 +113,7 @@ fn the_written_results_are_judged_as_these_papers_say() {
     let text = std::fs::read_to_string(&path).unwrap();
     let recorded = tandem_experiments::Recorded::parse(&path, &text).unwrap();
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
-    for (study, written) in studies(&library::bundled()).iter().zip(written["papers"].as_array().unwrap()) {
+    for (study, written) in studies(&library::bundled(), None).iter().zip(written["papers"].as_array().unwrap()) {
         let judged = serde_json::to_value(study.judged_anew(&recorded).unwrap()).unwrap();
         let name = &study.paper().name;
         assert!(
@@ -107,7 +129,7 @@ fn the_written_results_are_those_of_these_papers() {
     let text = std::fs::read_to_string(folder.join("results.json")).unwrap();
     let written: serde_json::Value = serde_json::from_str(&text).unwrap();
     let written = written["papers"].as_array().unwrap();
-    let studies = studies(&library::bundled());
+    let studies = studies(&library::bundled(), None);
     assert_eq!(written.len(), studies.len());
     for (paper, written) in studies.iter().map(Study::paper).zip(written) {
         assert_eq!(written["name"], paper.name);

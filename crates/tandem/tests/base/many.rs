@@ -30,11 +30,22 @@ mod long {
     use super::*;
 
     /// All there at once, for a millisecond each on 64 CPUs. The watchdog would say of one that waits for 30 s.
-    #[test]
-    fn two_hundred_thousand_threads_at_once() {
-        let sleepers = thread("sleeper", [sleep(100), work(1)]).times(200_000);
+    fn at_once(count: u32) {
+        let sleepers = thread("sleeper", [sleep(100), work(1)]).times(count);
         let report = run(&equal::machine(64), &of([sleepers]));
-        assert_eq!(report.tasks.iter().filter(|task| task.work_s > 0.0).count(), 200_000);
-        within(report.time_s * 1e3, 100.0 + 200_000.0 / 64.0, 50.0);
+        assert_eq!(report.tasks.iter().filter(|task| task.work_s > 0.0).count(), count as usize);
+        let ms = f64::from(count) / 64.0;
+        within(report.time_s * 1e3, 100.0 + ms, 0.016 * ms);
+    }
+
+    #[test]
+    fn fifty_thousand_threads_at_once() {
+        at_once(50_000);
+    }
+
+    #[test]
+    #[ignore = "takes seven seconds: `make soak`; a quarter of the threads is tried by the test above"]
+    fn two_hundred_thousand_threads_at_once() {
+        at_once(200_000);
     }
 }

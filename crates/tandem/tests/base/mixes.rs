@@ -34,7 +34,7 @@ fn hogs(nices: &[i8], times: u32) -> Vec<TaskSpec> {
 }
 
 proptest! {
-    #![proptest_config(cases(8))]
+    #![proptest_config(cases(8, 8))]
 
     #[test]
     fn shares_of_a_cpu_are_within_a_point_of_weights(nices in prop::collection::vec(-20i8..20, 2..7)) {

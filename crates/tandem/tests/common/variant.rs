@@ -7,12 +7,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::command::program;
+use crate::schedulers::{Opened, carried};
+use crate::simulated;
 
 /// `bpf/tandem.bpf.c` with lines of C before it.
 pub struct Variant {
-    folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
     object: PathBuf,
+    opened: Opened,
 }
 
 impl Variant {
@@ -29,20 +31,28 @@ impl Variant {
         command.current_dir(&root).args(["@bpf/flags", "-I", ".", "-idirafter", &include, "-c"]);
         let output = command.arg(&source).arg("-o").arg(&object).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Self { folder, object }
+        Self { _folder: Some(folder), object, opened: Opened::new() }
+    }
+
+    /// The object that the command carries.
+    pub fn carried() -> Self {
+        Self { _folder: None, object: carried("tandem"), opened: Opened::new() }
     }
 
     /// The report of a run with settings: `all=true`. A run whose scheduler is ejected has one, too.
     pub fn report(&self, workload: &Value, machine: &str, settings: &str) -> Value {
-        let file = self.folder.path().join("workload.json");
-        fs::write(&file, workload.to_string()).unwrap();
+        self.run(workload, machine, settings, &[])
+    }
+
+    /// The same of a run that ends after this time: `500ms`.
+    pub fn report_after(&self, time: &str, workload: &Value, machine: &str, settings: &str) -> Value {
+        self.run(workload, machine, settings, &["--duration", time])
+    }
+
+    fn run(&self, workload: &Value, machine: &str, settings: &str, options: &[&str]) -> Value {
         let scheduler = format!("{},{settings}", self.object.display());
-        let scheduler = scheduler.trim_end_matches(',');
-        let mut command = program();
-        command.arg("simulate").arg(&file).args(["-m", machine, "-s", scheduler, "--quiet", "--json"]);
-        let output = command.output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout);
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+        let workload = simulated::workload(&workload.to_string());
+        simulated::report(&self.opened, &workload, machine, scheduler.trim_end_matches(','), 0, options)
     }
 }
 

@@ -6,9 +6,12 @@ use proptest::test_runner::Config;
 use tandem_simulator::simulation::{Governor, KernelParameters, Linux, Options, Preempt};
 use tandem_simulator::units::{MSEC, Nanos, USEC};
 
-/// A configuration of `count` cases, unless `PROPTEST_CASES` asks for another number. Failing cases are printed whole:
-/// regression files would only hold seeds, which a change of the generators makes worthless. Shrinking gets a minute.
-pub fn cases(count: u32) -> Config {
+/// A configuration of `usual` cases, or `soak` of them where `TANDEM_SOAK` is `yes`, as `make soak` has it; unless `PROPTEST_CASES`
+/// asks for another number. Failing cases are printed whole: regression files would only hold seeds, which a change of the
+/// generators makes worthless. Shrinking gets a minute.
+pub fn cases(usual: u32, soak: u32) -> Config {
+    let soaks = std::env::var_os("TANDEM_SOAK").is_some_and(|value| value == "yes");
+    let count = if soaks { soak } else { usual };
     let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Config::default().cases } else { count };
     Config { cases, failure_persistence: None, max_shrink_time: 60_000, ..Config::default() }
 }

@@ -24,7 +24,7 @@ fn has_applications(workload: &Workload) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(40, 150))]
 
     #[test]
     fn all_work_is_done_whatever_it_is(
@@ -40,7 +40,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(20, 60))]
 
     #[test]
     fn all_work_is_done_while_cpus_come_and_go(

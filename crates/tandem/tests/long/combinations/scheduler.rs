@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The scheduler that the command carries, with settings; workloads; audited runs.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
-use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
+use tandem_simulator::simulation::{Options, Scheduler, simulate};
 use tandem_simulator::workload::bundled::BUNDLED;
 use tandem_simulator::workload::{Op, Workload};
 
 use super::support::audit::Audit;
 
-use crate::command::program;
+use crate::schedulers::{carried, opened};
 
 /// The mechanisms.
 pub const MECHANISMS: [&str; 5] = ["isolate=shared", "longest=true", "serial_first=true", "sorted=true", "speed=true"];
@@ -23,35 +22,17 @@ pub fn combination(number: u32) -> String {
     on.map(|(_, setting)| *setting).collect::<Vec<_>>().join(",")
 }
 
-/// A file with the object, and what its loader does beside it; written once.
-fn object() -> &'static Path {
-    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
-    OBJECT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("combinations");
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("tandem.bpf.o");
-        // The command does not write over what is there.
-        for old in ["tandem.bpf.o", "tandem.toml"] {
-            let _ = std::fs::remove_file(folder.join(old));
-        }
-        let mut command = program();
-        let output = command.args(["scheduler", "export", "tandem", "--output"]).arg(&path).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        path
-    })
-}
-
-/// Tandem with settings, as in `longest=true,sorted=true`; none: everything off.
+/// Tandem with settings, as in `longest=true,sorted=true`; none: everything off. Opened once for each, as compiled code is kept.
 #[track_caller]
 pub fn tandem(settings: &str) -> Scheduler {
     let comma = if settings.is_empty() { "" } else { "," };
-    open(&format!("{}{comma}{settings}", object().display()))
+    open(&format!("{}{comma}{settings}", carried("tandem").display()))
 }
 
 /// A scheduler by its file.
 #[track_caller]
 pub fn open(text: &str) -> Scheduler {
-    Scheduler::SchedExt(Arc::new(SchedExt::open(text).unwrap_or_else(|error| panic!("{error}"))))
+    Scheduler::SchedExt(opened(text))
 }
 
 /// A bundled machine.

@@ -5,9 +5,11 @@
 //! Their clocks were fixed (`performance`), and their kernel knew nothing of capacities and had slices of 100 ms. They
 //! do not say in which order threads are created: here it is drawn from the seed.
 
+use std::ops::Range;
+
 use serde_json::json;
 
-use super::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, FEW, Report, SEEDS, Workload, print};
 
 /// Deals threads to CPUs in turn, whatever their speed.
 const ROUND_ROBIN: [&str; 2] = ["--set", "capacity_aware=false,base_slice_us=100000"];
@@ -21,8 +23,8 @@ struct Relative {
 }
 
 impl Relative {
-    fn over_seeds(of: impl Fn(u64) -> [Report; 2]) -> Self {
-        let runs: Vec<[Report; 2]> = SEEDS.map(of).collect();
+    fn over(seeds: Range<u64>, of: impl Fn(u64) -> [Report; 2]) -> Self {
+        let runs: Vec<[Report; 2]> = seeds.map(of).collect();
         let ratio = |number: fn(&Report) -> f64| {
             Estimate::of(&runs.iter().map(|[run, fast]| number(run) / number(fast)).collect::<Vec<_>>())
         };
@@ -47,7 +49,7 @@ fn shuffled(arguments: &[&str], seed: u64, hints: bool) -> Workload {
 
 /// A configuration of Machine-I over its all-fast one.
 fn machine_i(arguments: &[&str], configuration: &str, scheduler: &str, options: &[&str], hints: bool) -> Relative {
-    Relative::over_seeds(|seed| {
+    Relative::over(SEEDS, |seed| {
         let run = |configuration: &str, scheduler: &str, options: &[&str], hints: bool| {
             let machine = format!("precision-490:{configuration}");
             Report::of(&shuffled(arguments, seed, hints), &machine, scheduler, seed, options)
@@ -128,7 +130,7 @@ fn global_sum() -> Workload {
 fn holders_of_a_busy_lock_go_to_fast_cpus() {
     let workload = global_sum();
     let over_fast = |scheduler: &str, options: &[&str]| {
-        Relative::over_seeds(|seed| {
+        Relative::over(FEW, |seed| {
             let run = |configuration: &str, scheduler: &str, options: &[&str]| {
                 Report::of(&workload, &format!("opteron-8350:{configuration}"), scheduler, seed, options)
             };
@@ -158,7 +160,7 @@ fn a_lock_is_handed_to_a_fast_cpu() {
         "--total",
         "1600ms",
     ]);
-    let longest = Relative::over_seeds(|seed| {
+    let longest = Relative::over(FEW, |seed| {
         let run = |configuration: &str, scheduler: &str, options: &[&str]| {
             Report::of(&workload, &format!("opteron-8350:{configuration}"), scheduler, seed, options)
         };
@@ -174,11 +176,11 @@ fn a_lock_is_handed_to_a_fast_cpu() {
 /// eight that wait one comes in every 2 ms.
 #[test]
 fn threads_that_hand_on_a_short_lock_take_turns_on_fast_cpus() {
-    let arguments = ["global-sum", "--section", "75", "--frequency", "f1000", "--mips", "250", "--total", "800ms"];
+    let arguments = ["global-sum", "--section", "75", "--frequency", "f1000", "--mips", "250", "--total", "400ms"];
     let workload = Workload::generated(&arguments);
     let half_half = |seed, options: &[&str]| Report::of(&workload, "opteron-8350:half-half", LONGEST, seed, options);
     let over_fast = |options: &[&str]| {
-        Relative::over_seeds(|seed| {
+        Relative::over(FEW, |seed| {
             [half_half(seed, options), Report::of(&workload, "opteron-8350:all-fast", FAIR, seed, &ROUND_ROBIN)]
         })
     };
@@ -211,8 +213,8 @@ fn turns_are_given_up_where_threads_hand_on_no_lock() {
         },
     } }));
     let run = |seed, options: &[&str]| Report::of(&workload, "opteron-8350:half-half", LONGEST, seed, options);
-    let over_none =
-        Estimate::over_seeds(|seed| run(seed, &[]).time() / run(seed, &["--set", "lock_turns=false"]).time());
+    let ratio = |seed| run(seed, &[]).time() / run(seed, &["--set", "lock_turns=false"]).time();
+    let over_none = Estimate::of(&FEW.map(ratio).collect::<Vec<_>>());
     print("work handed out, half-half, turns / no turns", over_none, "-");
     assert!(over_none.is_within(0.97..=1.02));
     assert!((1..100).contains(&run(0, &[]).count("longest_turns")));

@@ -68,18 +68,3 @@ fn the_older_machine_saves_more_for_no_time_either() {
     assert!(time.is_below(1.05) && energy.is_below(0.985), "{time} {energy}");
     assert!(time_10.is_above(time.mean) && energy_10.is_within(0.9..=1.0), "{time_10} {energy_10}");
 }
-
-/// The compilation with everything on, against the fair class under schedutil. On the older machine it costs 3 %: without powers
-/// `speed` does not know that the clocks between cost less there (0.970 while it was told them).
-#[test]
-fn all_mechanisms_together_change_energy_times_time_of_a_compilation() {
-    let workload = compilation();
-    for (machine, limit) in [("opteron-8435", 1.0), ("phenom-9950", 1.05)] {
-        let edp = |scheduler, seed| Report::of(&workload, machine, scheduler, seed, &[]).edp();
-        let ratio = Estimate::over_seeds(|seed| {
-            edp("tandem,base=single,all=true+schedutil", seed) / edp("fair+schedutil", seed)
-        });
-        print(&format!("{machine}: all / fair+schedutil, EDP"), ratio, "not in the paper");
-        assert!(ratio.is_below(limit), "{machine} {ratio}");
-    }
-}

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::support::{Estimate, Report, SEEDS, Workload, print};
+use super::support::{Estimate, FEW, Report, SEEDS, Workload, print};
 
 /// The six programs of the paper, and the length of an iteration of theirs in microseconds, of the whole program's threads.
 const PROGRAMS: [(&str, u32); 6] =
@@ -45,6 +45,7 @@ struct Contest {
     tried: Vec<Workload>,
     /// Of each seed those of each program.
     baseline: Vec<Vec<Report>>,
+    seeds: Range<u64>,
 }
 
 /// Shares of the baseline's time and energy that a scheduler spares, and its energy times time over the baseline's.
@@ -54,21 +55,32 @@ struct Outcome {
     edp: Estimate,
 }
 
-fn run(workloads: &[Workload], machine: &str, scheduler: &str) -> Vec<Vec<Report>> {
+fn run(workloads: &[Workload], machine: &str, scheduler: &str, seeds: Range<u64>) -> Vec<Vec<Report>> {
     let all = |seed| workloads.iter().map(|it| Report::of(it, machine, scheduler, seed, &[])).collect();
-    SEEDS.map(all).collect()
+    seeds.map(all).collect()
 }
 
 impl Contest {
     /// With a thread on each of `contexts` under `baseline`, and `fewer` less under the scheduler that is to be tried.
     fn new(machine: &'static str, contexts: u32, fewer: u32, programs: Range<usize>, baseline: &str) -> Self {
+        Self::over(SEEDS, machine, [contexts, fewer], programs, baseline)
+    }
+
+    fn over(
+        seeds: Range<u64>,
+        machine: &'static str,
+        [contexts, fewer]: [u32; 2],
+        programs: Range<usize>,
+        baseline: &str,
+    ) -> Self {
         let with = |threads| programs.clone().map(|it| program(it, threads, contexts)).collect::<Vec<_>>();
-        Self { machine, tried: with(contexts - fewer), baseline: run(&with(contexts), machine, baseline) }
+        let baseline = run(&with(contexts), machine, baseline, seeds.clone());
+        Self { machine, tried: with(contexts - fewer), baseline, seeds }
     }
 
     /// The means over the programs.
     fn outcome(&self, scheduler: &str) -> Outcome {
-        let tried = run(&self.tried, self.machine, scheduler);
+        let tried = run(&self.tried, self.machine, scheduler, self.seeds.clone());
         let mean = |value: &dyn Fn(&Report, &Report) -> f64| {
             let pairs = tried.iter().zip(&self.baseline);
             let of_seed = |(new, old): (&Vec<Report>, &Vec<Report>)| {
@@ -142,8 +154,8 @@ fn slower_cores_beside_a_fast_one_for_noise_save_energy() {
 #[test]
 fn a_clock_that_follows_the_noise_is_low_and_starves_nobody() {
     let workload = [program(5, 3, 4)];
-    let follows = run(&workload, HTOFF_4_2, "tandem,base=single,isolate=dedicated+schedutil");
-    let fixed = run(&workload, HTOFF_4_2, "tandem,base=single,isolate=dedicated,os_mhz=2800+schedutil");
+    let follows = run(&workload, HTOFF_4_2, "tandem,base=single,isolate=dedicated+schedutil", SEEDS);
+    let fixed = run(&workload, HTOFF_4_2, "tandem,base=single,isolate=dedicated,os_mhz=2800+schedutil", SEEDS);
     let noise = |report: &Report| {
         let tasks = report.0["tasks"].as_array().unwrap();
         let of_system = tasks.iter().filter(|task| task["system"] == true);
@@ -168,8 +180,9 @@ fn a_clock_that_follows_the_noise_is_low_and_starves_nobody() {
 /// The six programs with everything on, against the fair class under schedutil.
 #[test]
 fn all_mechanisms_together_lower_energy_times_time_of_noisy_programs() {
-    for (machine, name, contexts) in [(HTON_8_2, "HTon-8-2", 8), (HTON_4_1, "HTon-4-1", 4)] {
-        let contest = Contest::new(machine, contexts, 0, ALL, "fair+schedutil");
+    // On eight contexts 5 % are saved, ten times what seeds differ by; on four 1 %.
+    for (machine, name, contexts, seeds) in [(HTON_8_2, "HTon-8-2", 8, FEW), (HTON_4_1, "HTon-4-1", 4, SEEDS)] {
+        let contest = Contest::over(seeds, machine, [contexts, 0], ALL, "fair+schedutil");
         let edp = contest.outcome("tandem,base=single,all=true+schedutil").edp;
         print(&format!("{name}, six programs: all / fair+schedutil, EDP"), edp, "not in the paper");
         assert!(edp.is_below(1.0), "{name} {edp}");

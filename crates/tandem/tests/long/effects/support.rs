@@ -1,51 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Runs of the command over seeds, their means and intervals, and a line for each.
+//! Runs over seeds, their means and intervals, and a line for each.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::ops::Range;
 
 use serde_json::Value;
-use tandem_experiments::Estimate as Interval;
+use tandem_experiments::{Estimate as Interval, generated_workload};
+use tandem_simulator::workload;
 
-use crate::command::program;
+use crate::schedulers::Opened;
+use crate::simulated;
 
 /// Seeds of an experiment.
-pub const SEEDS: std::ops::Range<u64> = 0..10;
+pub const SEEDS: Range<u64> = 0..10;
+/// Seeds where hardly anything differs from one to the next, or far less than the asserted effect.
+pub const FEW: Range<u64> = 0..3;
 
-/// What the command prints for `arguments`, which must succeed.
-fn tandem(arguments: &[&str]) -> Vec<u8> {
-    let output = program().args(arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output.stdout
-}
-
-/// A workload as a file of its own, which goes with this.
-pub struct Workload {
-    _folder: tempfile::TempDir,
-    path: PathBuf,
-}
+/// A workload, from JSON or a generator.
+pub struct Workload(workload::Workload);
 
 impl Workload {
     /// From rt-app JSON.
     pub fn new(json: &Value) -> Self {
-        Self::of_text(json.to_string().as_bytes())
+        Self(simulated::workload(&json.to_string()))
     }
 
     /// What `tandem workload` generates from `arguments`.
     pub fn generated(arguments: &[&str]) -> Self {
-        let arguments: Vec<&str> = ["workload"].iter().chain(arguments).copied().collect();
-        Self::of_text(&tandem(&arguments))
-    }
-
-    fn of_text(text: &[u8]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("workload.json");
-        std::fs::write(&path, text).unwrap();
-        Self { _folder: folder, path }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        Self(simulated::workload(&generated_workload(&arguments).unwrap_or_else(|error| panic!("{error}"))))
     }
 }
 
@@ -56,12 +39,10 @@ impl Report {
     /// Runs `workload` on `machine` under `scheduler`, as in `tandem,base=single,sorted=true+schedutil`, with further
     /// `options`. A scheduler that was ejected fails.
     pub fn of(workload: &Workload, machine: &str, scheduler: &str, seed: u64, options: &[&str]) -> Self {
-        let seed = seed.to_string();
-        let path = workload.path().to_str().unwrap();
-        let mut arguments =
-            vec!["simulate", path, "-m", machine, "-s", scheduler, "--seed", &seed, "--quiet", "--json"];
-        arguments.extend(options);
-        Self(serde_json::from_slice(&tandem(&arguments)).unwrap())
+        static OPENED: Opened = Opened::new();
+        let report = simulated::report(&OPENED, &workload.0, machine, scheduler, seed, options);
+        assert!(report["sched_ext"]["exit"].is_null(), "{scheduler} on {machine}: {}", report["sched_ext"]["exit"]);
+        Self(report)
     }
 
     /// A number of the report, as in `/energy_j/total`.

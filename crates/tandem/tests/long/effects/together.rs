@@ -2,7 +2,9 @@
 //! All mechanisms at once, against Linux's fair class with schedutil, on each paper's machine and kind of workload: the
 //! energy-delay product of the same work.
 
-use super::support::{Estimate, Report, SEEDS, Workload, print};
+use std::ops::Range;
+
+use super::support::{Estimate, FEW, Report, SEEDS, Workload, print};
 
 /// Time, energy and their product for a unit of the applications' work: some workloads run for a given time, and what
 /// differs then is how much they get done.
@@ -13,9 +15,9 @@ fn per_work(report: &Report) -> [f64; 3] {
 }
 
 /// Prints and gives what `all` takes of what fair takes, seed by seed: the energy-delay product of each unit of work.
-fn edp(machine: &str, generator: &[&str]) -> Estimate {
+fn edp(machine: &str, generator: &[&str], seeds: Range<u64>) -> Estimate {
     let workload = Workload::generated(generator);
-    let ratios = SEEDS.map(|seed| {
+    let ratios = seeds.map(|seed| {
         let of = |scheduler: &str| per_work(&Report::of(&workload, machine, scheduler, seed, &[]));
         let (fair, all) = (of("fair+schedutil"), of("tandem,base=single,all=true+schedutil"));
         [0, 1, 2].map(|at| all[at] / fair[at])
@@ -30,8 +32,11 @@ fn edp(machine: &str, generator: &[&str]) -> Estimate {
 #[test]
 fn noise_takes_no_larger_product_on_the_poweredge() {
     for (machine, threads) in [("hton-4-1", "4"), ("htoff-4-2", "4"), ("hton-8-2", "8")] {
-        let product =
-            edp(&format!("poweredge-2850:{machine}"), &["scientific", "--threads", threads, "--iterations", "300"]);
+        let product = edp(
+            &format!("poweredge-2850:{machine}"),
+            &["scientific", "--threads", threads, "--iterations", "300"],
+            SEEDS,
+        );
         // One thread for each context leaves little to gain where clocks are throttled at constant voltage.
         assert!(product.is_below(1.005), "{machine} {product}");
     }
@@ -40,30 +45,31 @@ fn noise_takes_no_larger_product_on_the_poweredge() {
 #[test]
 fn unequal_jobs_take_a_smaller_product_on_unequal_clocks() {
     for generator in [&["matmul", "--rows", "340-260", "--hints"][..], &["iterations", "--hints"]] {
-        assert!(edp("precision-490:half-half", generator).is_below(0.9));
+        assert!(edp("precision-490:half-half", generator, FEW).is_below(0.9));
     }
-    assert!(edp("opteron-8350:half-half", &["global-sum", "--total", "4s"]).is_below(0.9));
+    assert!(edp("opteron-8350:half-half", &["global-sum", "--total", "1s"], FEW).is_below(0.9));
 }
 
 #[test]
 fn serial_and_parallel_phases_take_a_smaller_product_on_the_proliant() {
     let phases = ["phases", "--label", "1:1,1:4", "--duration", "10s"];
-    assert!(edp("proliant-dl580:asymmetric", &phases).is_below(0.9));
+    assert!(edp("proliant-dl580:asymmetric", &phases, SEEDS).is_below(0.9));
     // On equal CPUs there is next to nothing to gain.
-    assert!(edp("proliant-dl580:symmetric", &phases).is_below(1.01));
+    assert!(edp("proliant-dl580:symmetric", &phases, SEEDS).is_below(1.01));
 }
 
 #[test]
 fn memory_bound_work_takes_a_smaller_product_on_the_core_2() {
-    assert!(edp("core2-q6600", &["programs"]).is_below(1.0));
-    assert!(edp("core2-q6600", &["mixes", "--stream", "4", "--aluadd", "4"]).is_below(0.95));
-    assert!(edp("core2-q6600", &["mixes", "--stream", "4", "--aluadd", "0"]).is_below(0.85));
+    assert!(edp("core2-q6600", &["programs"], FEW).is_below(1.0));
+    assert!(edp("core2-q6600", &["mixes", "--stream", "4", "--aluadd", "4"], FEW).is_below(0.95));
+    assert!(edp("core2-q6600", &["mixes", "--stream", "4", "--aluadd", "0"], FEW).is_below(0.85));
 }
 
-/// On the older one it does not, as `speed` gets no powers on x86.
+/// On the older one it costs 3 %, as `speed` gets no powers on x86 and does not know that the clocks between cost less there (0.970
+/// while it was told them).
 #[test]
 fn a_compile_job_takes_a_smaller_product_on_the_newer_machine_of_the_governor() {
     for (machine, limit) in [("opteron-8435", 1.0), ("phenom-9950", 1.05)] {
-        assert!(edp(machine, &["compile", "--jobs", "1", "--files", "20"]).is_below(limit));
+        assert!(edp(machine, &["compile", "--jobs", "1", "--files", "20"], SEEDS).is_below(limit));
     }
 }
