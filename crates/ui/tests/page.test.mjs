@@ -141,13 +141,13 @@ test("a comparison grows, and its report can be saved and opened without the ser
     const caption = document.querySelector("#summary caption")?.textContent;
     if (caption) globalThis.grown(caption);
   }).observe(document.getElementById("summary"), { childList: true }));
-  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
   await page.getByRole("heading", { name: /^Comparison/ }).waitFor();
   await growth;
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.locator("#state").getByText("cancelled").waitFor();
   await page.getByRole("spinbutton", { name: "Runs of each" }).fill("5");
-  await page.getByRole("button", { name: "Compare" }).click();
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
   await done(page);
   await page.getByText("5 runs of each").first().waitFor();
   assert.equal(await page.locator("#summary tbody tr").count(), 2);
