@@ -112,9 +112,13 @@ check: check-requirements ## Check while working: the format, and all tests that
 	$(CARGO) fmt --all --check
 	@CARGO="$(CARGO)" scripts/tests --quick
 
-# What people see who open a report, in a browser; PAGE=no leaves it out. Then what users of Python see, on top of what `cargo test` has compiled; PYTHON=no leaves it out.
-TEST_PAGE := $(if $(filter no,$(PAGE)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/page-tests)
-TEST_PYTHON := $(if $(filter no,$(PYTHON)),true,CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" scripts/python-tests)
+# What people see who open a report, in a browser; PAGE=no leaves it out. Then what users of Python see, on top of what `cargo test` has
+# compiled; PYTHON=no leaves it out. Either where its sources have changed since, and in CI.
+TESTS_OF := CARGO="$(CARGO)" CARGO_TARGET_DIR="$(abspath $(TARGET))" sh scripts/when-changed
+TEST_PAGE := $(if $(filter no,$(PAGE)),true,$(TESTS_OF) page crates/report crates/ui crates/tandem/src/report crates/tandem/src/ui.rs \
+	scripts/page scripts/page-tests -- scripts/page-tests)
+TEST_PYTHON := $(if $(filter no,$(PYTHON)),true,$(TESTS_OF) python crates/python crates/experiments/src scripts/wheel scripts/python-tests \
+	-- scripts/python-tests)
 
 # Mechanisms work briefly then, and Tandem is loaded fewer times.
 BRIEFLY := SECONDS_EACH=$(or $(SECONDS_EACH),4) KINDS=$(or $(KINDS),all) CYCLES=$(or $(CYCLES),20)
