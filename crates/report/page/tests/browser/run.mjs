@@ -23,7 +23,8 @@ const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, ar
 
 let failed = 0;
 for (const { name, file, options, run } of chosen) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options, offline: true });
+  // Without motion: a page that still scrolls smoothly moves a lane between its measuring and the click on it.
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options, offline: true });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   const mistakes = [];
