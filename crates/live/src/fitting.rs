@@ -93,7 +93,7 @@ fn is_set(value: &[u8], offset: u64, size: u64) -> bool {
 /// Clears flags that the kernel does not have.
 fn clear_flags(value: &mut [u8], object: &Object, ops: &StructOps, kernel: &OpsTypes) -> Vec<LeftOut> {
     let place = object.btf.member(ops.type_id, "flags").filter(|place| place.size() == size_of::<u64>() as u64);
-    let (Some(place), Some(known)) = (place, kernel.flags) else { return Vec::new() };
+    let (Some(place), Some(known)) = (place, kernel.all_flags()) else { return Vec::new() };
     let flags = number_at(value, place.offset(), size_of::<u64>());
     write(value, place.offset(), &(flags & known).to_le_bytes());
     let unknown = (0..u64::BITS).filter(|bit| (flags & !known) >> bit & 1 == 1);
@@ -132,7 +132,8 @@ mod tests {
 
     fn kernel(members: &[&str], flags: u64) -> OpsTypes {
         let members = members.iter().map(|name| (*name).to_owned()).collect();
-        OpsTypes { members, flags: Some(flags) }
+        let flags = [("SCX_OPS_ALL_FLAGS".to_owned(), flags)].into();
+        OpsTypes { members, flags, ..OpsTypes::default() }
     }
 
     /// The numbers of a scheduler after it was fitted to a kernel, what is said of that, and programs that are not loaded.
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn where_a_kernel_does_not_describe_its_flags_they_stay() {
-        let kernel = OpsTypes { flags: None, ..kernel(&["enqueue", "flags"], 0) };
+        let kernel = OpsTypes { flags: [].into(), ..kernel(&["enqueue", "flags"], 0) };
         assert_eq!(fitted([1, 0, 1 << 40, 0, 0], &kernel), Ok(([1, 0, 1 << 40, 0, 0], Vec::new(), Vec::new())));
     }
 }

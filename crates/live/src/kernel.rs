@@ -2,12 +2,9 @@
 //! What a kernel says of sched_ext, in `/sys/kernel/sched_ext`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use libbpf_rs::btf::Btf;
-use libbpf_rs::btf::types::{Enum, Enum64, Func, Var};
 use tandem_bpf_vm::btf::Btf as Types;
 
 use crate::error::LiveError;
@@ -53,32 +50,6 @@ pub fn check_free() -> Result<(), LiveError> {
         Some(state) if state == "disabled" => Ok(()),
         Some(state) => Err(LiveError::Busy { state }),
     }
-}
-
-/// The flags of `struct sched_ext_ops` that have these names. What the running kernel does not know, it cannot be asked.
-pub(crate) fn ops_flags(names: &[&str]) -> u64 {
-    const FLAGS: &str = "scx_ops_flags";
-    let Ok(btf) = Btf::from_vmlinux() else { return 0 };
-    let wanted = |name: Option<&OsStr>| name.and_then(OsStr::to_str).is_some_and(|name| names.contains(&name));
-    let all = |flags: u64, flag: u64| flags | flag;
-    if let Some(flags) = btf.type_by_name::<Enum64<'_>>(FLAGS) {
-        return flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all);
-    }
-    let Some(flags) = btf.type_by_name::<Enum<'_>>(FLAGS) else { return 0 };
-    flags.iter().filter(|flag| wanted(flag.name)).map(|flag| flag.value as u64).fold(0, all)
-}
-
-/// Whether `scx_bpf_cpuperf_set` locks the CPU's run queue if its caller has none locked, so that timers may call it. It does
-/// since Linux 6.15, which brought a variable of each CPU for what is locked.
-pub(crate) fn cpuperf_locks() -> bool {
-    let Ok(btf) = Btf::from_vmlinux() else { return false };
-    ["scx_locked_rq_state", "locked_rq"].iter().any(|name| btf.type_by_name::<Var<'_>>(name).is_some())
-}
-
-/// Whether `scx_bpf_reenqueue_local` may be called from anywhere: since Linux 6.19, which has that as a function of its own.
-pub(crate) fn reenqueues_anywhere() -> bool {
-    let Ok(btf) = Btf::from_vmlinux() else { return false };
-    btf.type_by_name::<Func<'_>>("scx_bpf_reenqueue_local___v2").is_some()
 }
 
 /// The kernel's enumerators for sched_ext (`SCX_*`), which objects that adapt to a kernel have in variables.

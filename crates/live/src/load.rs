@@ -11,7 +11,6 @@ use tandem_bpf_vm::open::{Needs, OpenObject};
 
 use crate::error::LiveError;
 use crate::fitting::{Lacking, LeftOut, fit};
-use crate::kernel;
 use crate::messages::collect;
 use crate::ops_types::{CGROUP_SET_BANDWIDTH, OpsTypes};
 use crate::refusal::Refusal;
@@ -79,7 +78,7 @@ fn change_scheduler(
 ) -> Result<Vec<LeftOut>, Lacking> {
     let (mut unused, mut left_out) = (BTreeSet::new(), Vec::new());
     // Of a kernel that does not describe its types libbpf says what is wrong.
-    let kernel = OpsTypes::below(Path::new("/"));
+    let kernel = OpsTypes::running();
     let flags = known_flags(needs, changes.flags);
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let name = map.name().to_string_lossy().into_owned();
@@ -87,7 +86,7 @@ fn change_scheduler(
         let (Some(ops), Some(value)) = (ops, map.initial_value_mut()) else { continue };
         unused.extend(take_away(value, object, ops, needs));
         change(value, object, ops, changes, flags);
-        if let Some(kernel) = &kernel {
+        if let Some(kernel) = kernel {
             let fitted = fit(value, object, ops, kernel)?;
             unused.extend(fitted.programs);
             left_out.extend(fitted.left_out);
@@ -135,7 +134,7 @@ fn take_away(value: &mut [u8], object: &Object, ops: &StructOps, needs: &Needs) 
 fn known_flags(needs: &Needs, others: &[String]) -> u64 {
     let needed = needs.needed().filter(|name| name.starts_with("SCX_OPS_"));
     let names: Vec<&str> = needed.chain(others.iter().map(String::as_str)).collect();
-    if names.is_empty() { 0 } else { kernel::ops_flags(&names) }
+    OpsTypes::running().map_or(0, |kernel| kernel.flags_named(&names))
 }
 
 /// The member of a scheduler's structure at an offset.

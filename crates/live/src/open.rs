@@ -21,10 +21,10 @@ use crate::machine::Machine;
 use crate::ops_types::OpsTypes;
 use crate::scheduler::LoadedScheduler;
 
-/// The variable that objects which ask for clocks have for whether they may from timers ([`kernel::cpuperf_locks`]).
+/// The variable that objects which ask for clocks have for whether they may from timers ([`OpsTypes::cpuperf_locks`]).
 const CPUPERF_LOCKS: &str = "cpuperf_locks";
 /// The variable of objects that have two ways of giving a CPU's tasks back, of which one works on newer kernels only
-/// ([`kernel::reenqueues_anywhere`]).
+/// ([`OpsTypes::reenqueues_anywhere`]).
 const REENQUEUES_ANYWHERE: &str = "reenqueues_anywhere";
 /// What the variables of objects begin with that have callbacks which only some kernels know; a member of `struct sched_ext_ops` follows.
 const OPS_HAS: &str = "ops_has_";
@@ -102,8 +102,9 @@ impl OpenScheduler {
         open.tell_enumerators()?;
         open.make_room_for_dump()?;
         open.steps.prepare(&file, &mut open.open)?;
-        open.tell(CPUPERF_LOCKS, i128::from(kernel::cpuperf_locks()))?;
-        open.tell(REENQUEUES_ANYWHERE, i128::from(kernel::reenqueues_anywhere()))?;
+        let kernel = OpsTypes::running();
+        open.tell(CPUPERF_LOCKS, i128::from(kernel.is_some_and(|types| types.cpuperf_locks)))?;
+        open.tell(REENQUEUES_ANYWHERE, i128::from(kernel.is_some_and(|types| types.reenqueues_anywhere)))?;
         open.tell_members()?;
         Ok(open)
     }
@@ -112,9 +113,8 @@ impl OpenScheduler {
     fn tell_members(&mut self) -> Result<(), LiveError> {
         let names = self.open.variables().into_iter().map(|it| it.name).filter(|name| name.starts_with(OPS_HAS));
         let names: Vec<String> = names.collect();
-        let known = if names.is_empty() { None } else { OpsTypes::below(Path::new("/")) };
         for name in names {
-            let has = known.as_ref().is_some_and(|ops| ops.has(name.trim_start_matches(OPS_HAS)));
+            let has = OpsTypes::running().is_some_and(|ops| ops.has(name.trim_start_matches(OPS_HAS)));
             self.tell(&name, i128::from(has))?;
         }
         Ok(())
