@@ -57,7 +57,7 @@ help: ## List the targets
 	@echo
 	@echo "  make run WORKLOAD=… MACHINE=… PAIRS='fair+schedutil …'   the same for another workload or machine"
 	@echo "  make objects OBJECTS=…                                   into another folder than $(OUT)/schedulers"
-	@echo "  make test GUEST=no                                       without what needs a test kernel"
+	@echo "  make test GUEST=no                                       without what needs a test kernel; GUEST=quick: more of that"
 	@echo "  make test PAGE=no                                        without a browser; make build PAGE=no: without node"
 	@echo "  make test PYTHON=no                                      without those of the package for Python"
 	@echo "  make install PREFIX=$$HOME/.local                         for one user, without root"
@@ -134,7 +134,7 @@ test: test-requirements $(PAGE_WANTED) ## Run every test without a guest, then l
 	@CARGO="$(CARGO)" scripts/tests --build-kernel
 	@$(TEST_PAGE)
 	@$(TEST_PYTHON)
-	CARGO="$(CARGO)" $(BRIEFLY) guest/test mechanisms
+	CARGO="$(CARGO)" $(BRIEFLY) guest/test $(if $(filter quick,$(GUEST)),--quick $(WITHIN:%=--within %),mechanisms)
 endif
 
 .PHONY: test-kernel

@@ -12,6 +12,8 @@
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
 /* The value that is as the paper has it, where another is the default, and where in the paper. */
 #define __letter(text) __attribute__((btf_decl_tag("letter " text)))
+/* How the machine is, which the setting says: no search for better settings changes it. */
+#define __fact(text) __attribute__((btf_decl_tag("fact " text)))
 /*
  * While the setting is on, a loader adds these bits to `asked`, so that one look says what several settings come to: those of `enum
  * mechanism`, and the two below.
@@ -119,7 +121,7 @@ const volatile u32 slice_us
 /* isolate */
 
 const volatile s32 os_cpu
-	__range("-1..1023") __help("The CPU for operating-system noise; -1: the lowest.") = -1;
+	__range("-1..1023") __unit("CPU") __help("The CPU for operating-system noise; -1: the lowest.") = -1;
 const volatile u32 os_mhz
 	__range("0..20000") __unit("MHz") __help("Clock of that CPU's core; 0: dedicated, what the measured noise needs; shared, the highest.");
 const volatile u32 rest_mhz
@@ -176,7 +178,7 @@ const volatile enum tandem_sorted_balance sorted_balance
 	__help("What exchanges between queues are for: sums, as much intensity in each; variety, threads of different intensity in each.")
 	__letter("variety: Merkel & Bellosa, section 4.1") = TANDEM_SORTED_BALANCE_SUMS;
 const volatile u32 memory_mbps
-	__range("0..10000000") __unit("MB/s") __help("Bandwidth of a node's memory; 0: what the machine says; where it does not, edp is inert, and sorted compares with the most that was seen.");
+	__range("0..10000000") __unit("MB/s") __fact("The memory's bandwidth.") __help("Bandwidth of a node's memory; 0: what the machine says; where it does not, edp is inert, and sorted compares with the most that was seen.");
 
 /* speed */
 
@@ -191,10 +193,10 @@ const volatile u32 min_low_us
 const volatile bool edp
 	__help("Lower the clock of memory-bound work where the energy-delay product gains.") = true;
 const volatile u32 edp_base_pct
-	__range("0..1000") __unit("%") __letter("140 with a slope of 80, for real programs; 167 with 79, for microbenchmarks: section 4.2")
+	__range("0..1000") __unit("%") __fact("What a lower clock costs compute-bound work.") __letter("140 with a slope of 80, for real programs; 167 with 79, for microbenchmarks: section 4.2")
 	__help("Energy-delay factor of compute-bound work at two thirds of the highest clock; 0: from the power of each clock, or 167 and a slope of 79 where that is unknown.");
 const volatile u32 edp_slope_pct
-	__range("0..1000") __unit("%") __letter("80 with a base of 140, 79 with 167: section 4.2")
+	__range("0..1000") __unit("%") __fact("What a lower clock costs memory-bound work.") __letter("80 with a base of 140, 79 with 167: section 4.2")
 	__help("How much of that memory-bound work takes off.") = 80;
 const volatile u32 edp_slowdown_pct
 	__range("0..1000") __unit("%") __letter("1000, no limit: section 4.2")

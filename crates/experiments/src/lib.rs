@@ -127,8 +127,8 @@ pub use comparison::{
 pub use environment::Environment;
 pub use error::ExperimentError;
 pub use gate::{
-    Baseline, BaselineRatio, Condition, ConditionError, Gate, Judged, Judgement, Mistake, Side, Subject,
-    options as scenario_options,
+    Baseline, BaselineRatio, Condition, ConditionError, Decided, Gate, Judge, Judged, Judgement, Mistake, Reference,
+    Side, Subject, decide, looks, options as scenario_options,
 };
 pub use library::Library;
 pub use matrix::{Compared, GeometricMean, Matrix, MatrixRuns, Rows};

@@ -203,6 +203,7 @@ mod tests {
             name: "counting".to_owned(),
             kernel: "6.12".to_owned(),
             without: None,
+            ignored: Vec::new(),
             callbacks: BTreeMap::new(),
             lines: Vec::new(),
             overhead_s: 0.0,

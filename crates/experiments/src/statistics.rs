@@ -132,7 +132,7 @@ pub fn jitter(times: &[f64]) -> f64 {
 }
 
 /// The quantile of Student's t distribution that both ends of a 95 % interval have.
-const TWO_SIDED: f64 = 0.975;
+pub(crate) const TWO_SIDED: f64 = 0.975;
 
 /// A quantile of Student's t distribution; `degrees` ≥ 1.
 fn student_t(quantile: f64, degrees: usize) -> f64 {

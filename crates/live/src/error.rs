@@ -33,7 +33,7 @@ pub enum LiveError {
         why: ObjectError,
     },
     /// It is one, but not one with a `struct sched_ext_ops`, or it has several.
-    #[error("{}: {count} values of struct sched_ext_ops in it, where a scheduler has one", path.display())]
+    #[error("{}: {count} values of struct sched_ext_ops in it, where a scheduler has one; of several, `ops.scheduler` in the file beside it says which", path.display())]
     NoScheduler {
         /// The file.
         path: PathBuf,

@@ -83,6 +83,10 @@ fn change_scheduler(
     for mut map in opened.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
         let name = map.name().to_string_lossy().into_owned();
         let ops = object.struct_ops.iter().find(|ops| ops.name == name && is_scheduler(object, ops));
+        if ops.is_none() && object.struct_ops.iter().any(|ops| ops.name == name && ops.optional) {
+            // libbpf leaves its programs out with it; only a loaded map refuses that.
+            let _loaded = map.set_autocreate(false);
+        }
         let (Some(ops), Some(value)) = (ops, map.initial_value_mut()) else { continue };
         unused.extend(take_away(value, object, ops, needs));
         change(value, object, ops, changes, flags);

@@ -83,12 +83,13 @@ impl OpenScheduler {
         machine: &Machine,
         sidecar: impl FnOnce() -> Result<LoaderFile, InputError>,
     ) -> Result<Self, LiveError> {
-        let object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
+        let mut object = Object::parse(&bytes).map_err(|why| LiveError::Object { path: path.to_owned(), why })?;
+        let file = sidecar()?;
+        file.choose_scheduler(&mut object)?;
         let count = object.struct_ops.iter().filter(|ops| is_scheduler(&object, ops)).count();
         if count != 1 {
             return Err(LiveError::NoScheduler { path: path.to_owned(), count });
         }
-        let file = sidecar()?;
         LINUX.accepts(&file)?;
         let mut open = Self {
             path: path.to_owned(),

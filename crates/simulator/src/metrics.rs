@@ -328,6 +328,9 @@ pub struct SchedExtReport {
     /// scheduler runs. These results are not the whole scheduler's then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
+    /// What the workload asks for and the scheduler did not heed. Its numbers are those of less to do then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<IgnoredReport>,
     /// Callbacks that were called, by name.
     pub callbacks: BTreeMap<String, CallbackReport>,
     /// Instructions by function and source line, the most first, if the run was to tell them.
@@ -380,6 +383,16 @@ fn of_map<'de, D: Deserializer<'de>, V: Deserialize<'de>>(deserializer: D) -> Re
     }
 
     deserializer.deserialize_map(Pairs(PhantomData))
+}
+
+/// What a scheduler did not heed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IgnoredReport {
+    /// What was ignored: `cpu.max`, `cpu.weight`, `cpu.idle`, `nice` or `uclamp`.
+    pub what: String,
+    /// How that is known.
+    pub why: String,
 }
 
 /// A callback of a scheduler.

@@ -22,6 +22,8 @@ const STUCK: u8 = 3;
 pub const EJECTED: u8 = 4;
 /// Exit status for results that are worse than those of a baseline.
 const WORSE: u8 = 5;
+/// Exit status for results of which a limit of the user's cannot be said to hold or not.
+const UNDECIDED: u8 = 6;
 /// Exit status for what was finished before Ctrl-C: 128 + SIGINT, as of a shell's commands.
 const INTERRUPTED: u8 = 130;
 /// Exit status for any other failure.
@@ -48,6 +50,9 @@ pub enum Failure {
     /// The results are there, and worse than a baseline's by what the user has set as the limit.
     #[error("{0}")]
     Worse(String),
+    /// The results are there, and whether they are worse than a baseline's is undecided.
+    #[error("{0}")]
+    Undecided(String),
     /// The results that were finished before an interrupt are there; this says which are missing.
     #[error("interrupted: {0}")]
     Interrupted(String),
@@ -123,6 +128,7 @@ impl Failure {
             Self::Experiment(_) => MISTAKE,
             Self::Ejected(_) => EJECTED,
             Self::Worse(_) => WORSE,
+            Self::Undecided(_) => UNDECIDED,
             Self::Input(_) | Self::Options(_) => MISTAKE,
             Self::File { .. } | Self::Output(_) | Self::System(_) | Self::Differs(_) => OTHER,
             Self::NotStarted(_) => NOT_STARTED,

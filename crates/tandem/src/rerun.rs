@@ -108,7 +108,9 @@ impl Rerun {
         };
         match cli.run(&mut inner) {
             // The report is there all the same, and was before.
-            Ok(()) | Err(Failure::Ejected(_) | Failure::Worse(_)) => Ok(String::from_utf8_lossy(&printed).into_owned()),
+            Ok(()) | Err(Failure::Ejected(_) | Failure::Worse(_) | Failure::Undecided(_)) => {
+                Ok(String::from_utf8_lossy(&printed).into_owned())
+            }
             Err(failure) => Err(failure),
         }
     }

@@ -17,6 +17,7 @@ mod documents_common;
 mod equal;
 mod factor;
 mod fidelity;
+mod ignoring;
 mod kernels;
 mod latency;
 mod long;

@@ -4,6 +4,7 @@
 mod data;
 mod elf;
 mod error;
+mod fields;
 mod functions;
 mod maps;
 mod places;

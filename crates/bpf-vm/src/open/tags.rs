@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What an object says of its settings, in declaration tags (`btf_decl_tag`) of its variables: `range 1..100`, `unit
-//! us`, `help One sentence.`, `letter true: section 4`, `needs runnable SCX_OPS_ENQ_LAST`. Other tags have other readers and
+//! us`, `help One sentence.`, `letter true: section 4`, `fact The memory's bandwidth.`, `needs runnable SCX_OPS_ENQ_LAST`. Other tags have other readers and
 //! mean nothing here.
 
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct Tags {
     pub help: Option<String>,
     /// Which value is as the paper has it that describes the mechanism, and where in the paper.
     pub letter: Option<String>,
+    /// How the machine is, which the variable's number says: a fact that no search may choose. `None` for a policy.
+    pub fact: Option<String>,
     /// Callbacks, programs and flags that are of use only if the variable is on; see [`Needs`](super::Needs).
     pub needs: Vec<String>,
 }
@@ -39,6 +41,7 @@ impl Tags {
                 "unit" => all.entry(name.to_string()).or_default().unit = Some(text),
                 "help" => all.entry(name.to_string()).or_default().help = Some(text),
                 "letter" => all.entry(name.to_string()).or_default().letter = Some(text),
+                "fact" => all.entry(name.to_string()).or_default().fact = Some(text),
                 "needs" => {
                     let names = text.split_whitespace().map(str::to_owned);
                     all.entry(name.to_string()).or_default().needs.extend(names);

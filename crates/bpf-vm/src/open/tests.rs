@@ -191,7 +191,11 @@ fn tagged() -> OpenObject {
         }
     };
     tag("mode", mode, &["help How fast.", "needs tick FLAG"]);
-    tag("slice", slices, &["range 100..1000", "unit us", "help A slice.", "letter 100: section 4", "other 7"]);
+    tag(
+        "slice",
+        slices,
+        &["range 100..1000", "unit us", "help A slice.", "letter 100: section 4", "fact The length.", "other 7"],
+    );
     tag("more", int, &["needs tick yield"]);
     // A tag for other readers, and ranges that are none.
     tag("state", int, &["user", "range 5..1", "range few"]);
@@ -215,6 +219,7 @@ fn an_object_says_ranges_units_and_sentences_of_its_settings() {
         unit: Some("us".to_owned()),
         help: Some("A slice.".to_owned()),
         letter: Some("100: section 4".to_owned()),
+        fact: Some("The length.".to_owned()),
         needs: Vec::new(),
     };
     assert_eq!(listed[1].tags, Some(slice));

@@ -52,6 +52,9 @@ struct Pair<'a> {
     governor: String,
     /// Values of the settings that were varied, by name.
     parameters: BTreeMap<&'a str, serde_json::Value>,
+    /// What the workload asks for and the scheduler did not heed, and how that is known.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    ignored: BTreeMap<&'a str, &'a str>,
     /// By the metric's name, which has its unit: `time_s` in seconds, `energy_j` in joules.
     metrics: BTreeMap<&'static str, Value>,
     /// One per seed.
@@ -165,6 +168,7 @@ impl<'a> Pair<'a> {
             scheduler: result.pair.scheduler.to_string(),
             governor: result.pair.governor.to_string(),
             parameters: result.pair.parameters.iter().map(|set| (set.key.as_str(), set.typed())).collect(),
+            ignored: result.ignored(),
             metrics: Metric::ALL.iter().map(|&metric| (metric.key(), Value::of(result.metric(metric)))).collect(),
             runs: result.outcomes.iter().map(Run::of).collect(),
         }

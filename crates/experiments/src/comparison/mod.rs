@@ -11,6 +11,8 @@ mod names;
 mod runs;
 mod words;
 
+use std::collections::BTreeMap;
+
 use crate::scenario::pair::Pair;
 
 pub(crate) use metric::measure;
@@ -43,6 +45,23 @@ impl PairResult {
     /// What the scheduler lacked of itself, if it ran so: its results are shown, and no conclusion is drawn from them.
     pub fn without(&self) -> Option<&str> {
         self.outcomes.iter().find_map(|run| run.report.sched_ext.as_ref()?.without.as_deref())
+    }
+
+    /// What the workload asks for and the scheduler did not heed in some run, and how that is known of the first: a limit or a weight
+    /// that is ignored is work that others are not allowed.
+    pub fn ignored(&self) -> BTreeMap<&str, &str> {
+        let mut ignored = BTreeMap::new();
+        for scheduler in self.outcomes.iter().filter_map(|run| run.report.sched_ext.as_ref()) {
+            for it in &scheduler.ignored {
+                ignored.entry(it.what.as_str()).or_insert(it.why.as_str());
+            }
+        }
+        ignored
+    }
+
+    /// Whether both heeded the same of what the workload asks for, so that a difference is one of schedulers.
+    pub fn heeds_as(&self, other: &Self) -> bool {
+        self.ignored().keys().eq(other.ignored().keys())
     }
 
     /// `metric` over that of `base`, another pair of the same comparison; `None` where one of both was not measured or the

@@ -53,6 +53,9 @@ pub struct Cell {
     pub pair: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
+    /// What the workload asks for and the scheduler did not heed. Baselines of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
     /// By the metric's key in JSON; metrics that were not measured are left out.
     pub metrics: BTreeMap<String, Measured>,
     /// The same metrics of each application, by its name. Baselines of earlier versions do not have them.
@@ -108,7 +111,8 @@ impl Baseline {
 }
 
 impl Cell {
-    fn of(comparison: &Comparison, pair: &PairResult) -> Self {
+    /// The numbers of one of a comparison's pairs.
+    pub(super) fn of(comparison: &Comparison, pair: &PairResult) -> Self {
         let all = |of: &dyn Fn(Metric) -> Option<Measured>| -> BTreeMap<String, Measured> {
             Metric::ALL.into_iter().filter_map(|metric| Some((metric.key().to_owned(), of(metric)?))).collect()
         };
@@ -119,6 +123,7 @@ impl Cell {
             workload: comparison.workload.clone(),
             pair: pair.pair.to_string(),
             seeds: comparison.seeds.clone(),
+            ignored: pair.ignored().into_keys().map(str::to_owned).collect(),
             metrics: all(&|metric| Measured::of(pair, metric)),
             applications: pair.applications().map(of_application).collect(),
         }

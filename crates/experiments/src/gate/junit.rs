@@ -83,7 +83,7 @@ mod tests {
         let ratio = BaselineRatio { ratio: Some(1.05), ratio_half_width: Some(0.01), paired: true };
         let why = (judgement == Judgement::Ejected).then(|| "the scheduler was ejected".to_owned());
         let (machine, workload, pair) = (machine.to_owned(), "w".to_owned(), pair.to_owned());
-        Judged { machine, workload, pair, condition: "energy > 1.02".to_owned(), judgement, ratio, why }
+        Judged { machine, workload, pair, condition: "energy > 1.02".to_owned(), judgement, ratio, why, runs: 3 }
     }
 
     #[test]

@@ -2,23 +2,27 @@
 //! Is it worse than yesterday? Comparisons judged against the numbers of earlier ones.
 //!
 //! [`Baseline`] has the numbers and what they belong to, a [`Condition`] says what is worse, [`Gate`] judges each cell by
-//! each condition; `junit` is what test runners read.
+//! each condition, [`decide`] adds runs where it is undecided; `junit` is what test runners read.
 
 mod baseline;
 mod condition;
+mod decide;
 mod junit;
 mod ratio;
+
+use std::borrow::Cow;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::comparison::{Comparison, PairResult};
 use crate::matrix::Matrix;
-use crate::statistics::{Estimate, Ratio};
+use crate::statistics::{Estimate, Ratio, TWO_SIDED};
 
 use baseline::Cell;
 pub use baseline::{Baseline, Measured as BaselineValue, Subject, options};
 pub use condition::{Condition, ConditionError, Mistake, Side};
+pub use decide::{Decided, decide, looks};
 
 use ratio::ratio;
 
@@ -54,6 +58,8 @@ pub struct Judged {
     pub ratio: BaselineRatio,
     /// Why it is undecided or ejected, in words.
     pub why: Option<String>,
+    /// How many runs of the pair were judged.
+    pub runs: usize,
 }
 
 /// A ratio to the baseline and its interval.
@@ -67,7 +73,7 @@ pub struct BaselineRatio {
     pub paired: bool,
 }
 
-/// A matrix judged against a baseline.
+/// A matrix judged against a reference.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Gate {
     /// By cell, then by condition.
@@ -76,61 +82,151 @@ pub struct Gate {
     pub accepted_changes: Vec<String>,
 }
 
-impl Gate {
-    /// Judges each cell that the baseline has by each condition.
-    pub fn judge(matrix: &Matrix, baseline: &Baseline, conditions: &[Condition], changes: Vec<String>) -> Self {
+/// What pairs are judged against.
+#[derive(Debug, Clone, Copy)]
+pub enum Reference<'a> {
+    /// Numbers that were kept.
+    Baseline {
+        /// The numbers.
+        baseline: &'a Baseline,
+        /// What the baseline calls the pairs, by their place; a pair without a name here is called as in tables.
+        was: &'a [String],
+    },
+    /// The first pair, which is not judged.
+    FirstPair,
+}
+
+/// How a gate judges.
+#[derive(Debug, Clone, Copy)]
+pub struct Judge<'a> {
+    /// Against what.
+    pub reference: Reference<'a>,
+    /// By what.
+    pub conditions: &'a [Condition],
+    /// How often the same runs may be looked at before they are decided ([`looks`]). All looks together are wrong as often as
+    /// one look at an interval of 95 % is: each has an interval whose ends are as many times less likely to be passed.
+    ///
+    /// Source: C. E. Bonferroni's inequality; O. J. Dunn, "Multiple comparisons among means", JASA 56 (1961).
+    pub looks: usize,
+}
+
+impl Judge<'_> {
+    /// Judges each cell that the reference has by each condition.
+    pub fn judge(&self, matrix: &Matrix, accepted_changes: Vec<String>) -> Gate {
         let mut judged = Vec::new();
         for comparison in &matrix.comparisons {
-            for pair in &comparison.pairs {
-                judged.extend(conditions.iter().filter_map(|condition| of_cell(comparison, pair, baseline, condition)));
+            for place in 0..comparison.pairs.len() {
+                let Some(then) = self.reference.cell(comparison, place) else { continue };
+                let of = |condition| self.of_cell(comparison, &comparison.pairs[place], &then, condition);
+                judged.extend(self.conditions.iter().filter_map(of));
             }
         }
-        Self { judged, accepted_changes: changes }
+        Gate { judged, accepted_changes }
     }
 
+    /// `None` if the cell lacks the application.
+    fn of_cell(&self, cell: &Comparison, pair: &PairResult, then: &Cell, condition: &Condition) -> Option<Judged> {
+        if condition.application.as_ref().is_some_and(|name| pair.applications().all(|other| other != name)) {
+            return None;
+        }
+        let (now, before) = condition.values(pair, then);
+        let same_seeds = then.seeds.iter().zip(&cell.seeds).take_while(|(then, now)| then == now).count();
+        let (ratio, judgement, why) = match (now, before) {
+            _ if pair.outcomes.iter().any(|run| run.exit().is_some()) => {
+                (BaselineRatio::NONE, Judgement::Ejected, Some("the scheduler was ejected".to_owned()))
+            }
+            (None, _) => (BaselineRatio::NONE, Judgement::Undecided, condition.why_not_measured(pair)),
+            (Some(_), None) => {
+                (BaselineRatio::NONE, Judgement::Undecided, Some("the baseline has no value".to_owned()))
+            }
+            (Some(now), Some(before)) => {
+                let judged = verdict(&now, before, same_seeds, self.quantile(), condition);
+                heeding(judged, pair, then)
+            }
+        };
+        let (machine, workload, runs) = (cell.machine.clone(), cell.workload.clone(), pair.outcomes.len());
+        let (pair, condition) = (pair.pair.to_string(), condition.to_string());
+        Some(Judged { machine, workload, pair, condition, judgement, ratio, why, runs })
+    }
+
+    fn quantile(&self) -> f64 {
+        1.0 - (1.0 - TWO_SIDED) / self.looks.max(1) as f64
+    }
+}
+
+impl Reference<'_> {
+    /// What a pair of a comparison is judged against; `None`: nothing.
+    fn cell(&self, comparison: &Comparison, place: usize) -> Option<Cow<'_, Cell>> {
+        match self {
+            Self::Baseline { baseline, was } => {
+                let name = was.get(place).cloned().unwrap_or_else(|| comparison.pairs[place].pair.to_string());
+                baseline.cell(&comparison.machine, &comparison.workload, &name).map(Cow::Borrowed)
+            }
+            Self::FirstPair => (place > 0).then(|| Cow::Owned(Cell::of(comparison, &comparison.pairs[0]))),
+        }
+    }
+}
+
+impl Gate {
     /// How many were judged so.
     pub fn count(&self, judgement: Judgement) -> usize {
         self.judged.iter().filter(|judged| judged.judgement == judgement).count()
     }
 }
 
-/// `None` if the baseline lacks the cell, or the cell the application.
-fn of_cell(cell: &Comparison, pair: &PairResult, baseline: &Baseline, condition: &Condition) -> Option<Judged> {
-    let name = pair.pair.to_string();
-    let then = baseline.cell(&cell.machine, &cell.workload, &name)?;
-    if condition.application.as_ref().is_some_and(|name| pair.applications().all(|other| other != name)) {
-        return None;
+impl Judged {
+    /// Whether more runs may decide: both sides have a value, and heeded the same.
+    fn wants_runs(&self) -> bool {
+        let measured = self.ratio.ratio.is_some() || self.why.as_deref() == Some(OF_ZERO);
+        self.judgement == Judgement::Undecided && measured && !self.is_unlike()
     }
-    let (now, before) = condition.values(pair, then);
-    let same_seeds = then.seeds == cell.seeds;
-    let (ratio, judgement, why) = match (now, before) {
-        _ if pair.outcomes.iter().any(|run| run.exit().is_some()) => {
-            (BaselineRatio::NONE, Judgement::Ejected, Some("the scheduler was ejected".to_owned()))
-        }
-        (None, _) => (BaselineRatio::NONE, Judgement::Undecided, condition.why_not_measured(pair)),
-        (Some(_), None) => (BaselineRatio::NONE, Judgement::Undecided, Some("the baseline has no value".to_owned())),
-        (Some(now), Some(before)) => decide(&now, before, same_seeds, condition),
-    };
-    let (machine, workload) = (cell.machine.clone(), cell.workload.clone());
-    Some(Judged { machine, workload, pair: name, condition: condition.to_string(), judgement, ratio, why })
+
+    /// Whether one side ignored what the workload asks for and the other heeded, so that no number of runs decides.
+    pub fn is_unlike(&self) -> bool {
+        self.why.as_deref().is_some_and(|why| why.contains(IGNORES))
+    }
 }
 
-fn decide(
+/// What was judged, undecided where one side heeded what the other did not: who ignores a limit does more.
+fn heeding(judged: Verdict, pair: &PairResult, then: &Cell) -> Verdict {
+    let now = pair.ignored();
+    let only =
+        |of: Vec<&str>, other: &dyn Fn(&str) -> bool| of.into_iter().find(|what| !other(what)).map(str::to_owned);
+    let by_now = only(now.keys().copied().collect(), &|what| then.ignored.iter().any(|it| it == what));
+    let by_then = only(then.ignored.iter().map(String::as_str).collect(), &|what| now.contains_key(what));
+    let why = match (by_now, by_then) {
+        (Some(what), _) => format!("{IGNORES} {what}"),
+        (None, Some(what)) => format!("the reference {IGNORES} {what}"),
+        (None, None) => return judged,
+    };
+    (judged.0, Judgement::Undecided, Some(why))
+}
+
+const IGNORES: &str = "ignores";
+
+/// A ratio, what it says, and why it says nothing.
+type Verdict = (BaselineRatio, Judgement, Option<String>);
+
+/// Why there is no ratio where both were measured.
+const OF_ZERO: &str = "the baseline is 0";
+
+fn verdict(
     now: &BaselineValue,
     before: &BaselineValue,
-    same_seeds: bool,
+    same_seeds: usize,
+    quantile: f64,
     condition: &Condition,
-) -> (BaselineRatio, Judgement, Option<String>) {
+) -> Verdict {
     // Of nothing there is no ratio: nothing is as good as nothing, and something is more than any limit.
     if before.mean == 0.0 {
         let least = now.mean - now.half_width.unwrap_or(f64::INFINITY);
         return match (now.mean == 0.0, least > 0.0, condition.side) {
             (true, ..) => (BaselineRatio::NONE, Judgement::NotWorse, None),
-            (false, true, Side::Above) => (BaselineRatio::NONE, Judgement::Worse, Some("the baseline is 0".to_owned())),
-            _ => (BaselineRatio::NONE, Judgement::Undecided, Some("the baseline is 0".to_owned())),
+            (false, true, Side::Above) => (BaselineRatio::NONE, Judgement::Worse, Some(OF_ZERO.to_owned())),
+            _ => (BaselineRatio::NONE, Judgement::Undecided, Some(OF_ZERO.to_owned())),
         };
     }
-    let Ratio { estimate, paired } = ratio(now, before, same_seeds);
+    let Ratio { estimate, paired } = ratio(now, before, same_seeds, quantile);
     let judgement = condition.judge(&estimate);
     let why = match (judgement, estimate.half_width) {
         (Judgement::Undecided, None) => Some("one run has no interval".to_owned()),
@@ -196,7 +292,7 @@ mod tests {
     }
 
     fn decided(now: &[f64], before: &[f64], condition: &str) -> Judgement {
-        decide(&value(now), &value(before), true, &condition.parse().unwrap()).1
+        verdict(&value(now), &value(before), now.len(), TWO_SIDED, &condition.parse().unwrap()).1
     }
 
     #[test]

@@ -23,11 +23,12 @@ pub struct GeometricMean<'a> {
 
 impl Matrix {
     /// The geometric mean of the ratios of the pair at `index` to the reference; `None` for the reference itself, and where
-    /// no cell has a ratio. Cells in which a scheduler lacked a part of itself ([`PairResult::without`]) do not count.
+    /// no cell has a ratio. Cells in which a scheduler lacked a part of itself ([`PairResult::without`]), or did not
+    /// heed the same as the reference ([`PairResult::heeds_as`]), do not count.
     pub fn geometric_mean(&self, index: usize, metric: Metric) -> Option<GeometricMean<'_>> {
         let ratio = |cell: &Comparison| {
             let (pair, reference) = (cell.pairs.get(index)?, cell.pairs.first()?);
-            if pair.without().is_some() || reference.without().is_some() {
+            if pair.without().is_some() || reference.without().is_some() || !pair.heeds_as(reference) {
                 return None;
             }
             let ratio = pair.metric(metric).ratio?.estimate;
@@ -91,6 +92,7 @@ mod tests {
             name: "half".to_owned(),
             kernel: "7.1".to_owned(),
             without: Some("its user-space half".to_owned()),
+            ignored: Vec::new(),
             callbacks: BTreeMap::new(),
             lines: Vec::new(),
             overhead_s: 0.0,

@@ -22,7 +22,7 @@ pub use mean::GeometricMean;
 pub use rows::Rows;
 
 /// The runs of a matrix: on each machine each pair runs each workload once with each seed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct MatrixRuns<'a> {
     /// The machines, each under a name of its own.
     pub machines: &'a [Machine],

@@ -42,11 +42,12 @@ mod tests;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
 use crate::bounded;
 use crate::facts::{Subject, Word};
-use crate::input::InputError;
+use crate::input::{InputError, valid_names};
 use crate::statistics::Statistics;
 pub use parts::{Event, OPS_FLAGS, OPS_NUMBERS, RUN, TOP};
 pub use reader::Place;
@@ -129,6 +130,8 @@ pub struct Run {
 /// What members of `struct sched_ext_ops` are to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpsLines {
+    /// Which of several schedulers of the object is loaded: the name of the variable.
+    pub scheduler: Option<String>,
     /// Members that are numbers: see [`OPS_NUMBERS`].
     pub numbers: Vec<(String, u64)>,
     /// Flags (`SCX_OPS_*`) to add. Those that the kernel lacks are left out.
@@ -211,6 +214,22 @@ impl LoaderFile {
     /// Where the key is (`map`, `run.arena`), if the file has it.
     pub fn place_of(&self, key: &str) -> Option<Place> {
         self.keys.iter().find(|(known, _)| known == key).map(|(_, place)| *place)
+    }
+
+    /// Leaves of several schedulers in `object` the one that the file names (`ops.scheduler`): the others count as optional.
+    ///
+    /// # Errors
+    /// The object has no scheduler of that name.
+    pub fn choose_scheduler(&self, object: &mut Object) -> Result<(), InputError> {
+        let Some(chosen) = &self.ops.scheduler else { return Ok(()) };
+        let names: Vec<&str> = object.struct_ops.iter().map(|ops| ops.name.as_str()).collect();
+        if !names.contains(&chosen.as_str()) {
+            let wrong = format!("the object has no scheduler `{chosen}`");
+            let place = self.place_of("ops.scheduler").unwrap_or_default();
+            return Err(self.mistake(place, wrong).help(valid_names(chosen, &names)));
+        }
+        object.struct_ops.iter_mut().for_each(|ops| ops.optional = ops.name != *chosen);
+        Ok(())
     }
 
     /// Tries the settings on an object, for a machine of `most` CPUs: what remains to go wrong with them are indexes.

@@ -32,7 +32,7 @@ pub const TOP: &[&str] = &[
 pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
 /// Members of `struct sched_ext_ops` that are numbers.
 pub const OPS_NUMBERS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
-const OPS: &[&str] = &["flags", "flags_if", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
+const OPS: &[&str] = &["scheduler", "flags", "flags_if", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 const STATISTICS: &[&str] = &["map", "names", "states"];
 const STEERING: &[&str] = &["mode", "wish"];
 const HINTS: &[&str] = &["relative_length"];
@@ -304,6 +304,10 @@ impl File<'_> {
     fn ops(&self, item: Item<'_>, file: &mut LoaderFile) -> Result<(), InputError> {
         for entry in self.entries(self.table(item, "`ops`")?) {
             match (entry.key, entry.item.get_ref()) {
+                ("scheduler", _) => {
+                    file.keys.push(("ops.scheduler".to_owned(), entry.place));
+                    file.ops.scheduler = Some(self.name(entry.item, "`scheduler`", "the name of a variable")?);
+                }
                 ("flags", DeValue::Array(names)) => file.ops.flags = self.flags(names)?,
                 ("flags_if", _) => file.ops.flags_if = self.flags_if(entry.item)?,
                 ("flags_if_numa", _) => {

@@ -234,6 +234,7 @@ impl<'r> Loader<'r> {
             name: scx.state.ops.name.clone(),
             kernel: scx.state.profile.to_string(),
             without: self.scheduler.and_then(|scheduler| scheduler.sidecar.as_ref()?.without.clone()),
+            ignored: Vec::new(),
             callbacks: self.callbacks_so_far(scx),
             lines: self.lines_so_far(scx),
             overhead_s: seconds(self.callback_time),

@@ -21,7 +21,7 @@
 //! - `cgroups`: groups come, go and change. `sched_ext`: a loaded scheduler's coming and cost; `loader`: the program that
 //!   loads it. `hotplug`: CPUs come and go.
 //! - `outcome`: counts and warnings. `report`: the end; `latency`: how long waits were; `rounds`: how long what threads did took
-//!   from its cause on; `gaps`: what a workload asks for in vain. `details`: what observers are told. `audit`: whether all of
+//!   from its cause on; `gaps`: what a workload asks for in vain; `ignored`: what a loaded scheduler does not heed. `details`: what observers are told. `audit`: whether all of
 //!   this agrees.
 
 mod agenda;
@@ -36,6 +36,7 @@ mod events;
 mod full_dynticks;
 mod hardware;
 mod hotplug;
+mod ignored;
 mod inherit;
 mod interrupts;
 mod latency;

@@ -50,6 +50,9 @@ impl Engine<'_> {
             self.pay_idle_kernel(cpu);
         }
         self.account_waits();
+        if let Some(scheduler) = &mut sched_ext {
+            scheduler.ignored = self.ignored();
+        }
         let time_s = seconds(now);
         let cpus: Vec<CpuReport> = (0..self.machine.cpus.len())
             .map(|cpu| cpu_report(self.machine, &mut self.hardware, CpuId::at(cpu)))

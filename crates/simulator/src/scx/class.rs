@@ -83,6 +83,7 @@ impl Ctx<'_> {
         let runtime = self.scx.guest.sum_exec_runtime(&self.vm.memory, curr) + delta;
         self.scx.guest.set_sum_exec_runtime(&mut self.vm.memory, curr, runtime);
         self.trace_sched_stat_runtime(cpu, curr, delta);
+        self.charge_limits(curr, delta, now);
         let slice = self.task(curr).slice();
         if slice != SCX_SLICE_INF {
             self.task(curr).set_slice(slice.saturating_sub(delta));

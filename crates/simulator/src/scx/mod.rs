@@ -16,7 +16,7 @@
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
 //!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long.
-//!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`tracepoints`]: programs
+//!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`limits`]: what groups use of what they may. [`tracepoints`]: programs
 //!   beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
 //! - [`shown`]: what observers are told. [`audit`]: whether all of this agrees. [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.
@@ -45,6 +45,7 @@ pub mod hotplug;
 pub mod idle;
 pub mod kfuncs;
 pub mod kick;
+pub mod limits;
 pub mod ops;
 pub mod origin;
 pub mod reenqueue;
@@ -76,6 +77,7 @@ use host::HostState;
 use hotplug::Hotplug;
 use idle::IdleTracking;
 use kick::Kicks;
+use limits::Limits;
 use rq::{Rqs, ScxRq};
 use shown::Shown;
 pub use state::State;
@@ -117,6 +119,7 @@ impl Scx {
             buffers: DispatchBuffers::new(topology.nr_cpus),
             idle: IdleTracking::default(),
             kicks: Kicks::default(),
+            limits: Limits::default(),
             cpuperf: Cpuperf::default(),
             enable: Enable::default(),
             bypass: Bypass::default(),

@@ -17,6 +17,7 @@ use super::host::HostState;
 use super::hotplug::Hotplug;
 use super::idle::IdleTracking;
 use super::kick::Kicks;
+use super::limits::Limits;
 use super::ops::Ops;
 use super::rq::Rqs;
 use super::shown::Shown;
@@ -47,6 +48,8 @@ pub struct State {
     pub idle: IdleTracking,
     /// CPUs to kick.
     pub kicks: Kicks,
+    /// What groups with limits used.
+    pub limits: Limits,
     /// Wanted performance.
     pub cpuperf: Cpuperf,
     /// How far the scheduler is loaded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Compiled BPF objects: the kernel's four C schedulers and `tests/bpf`, by `scripts/objects`.
+//! Compiled BPF objects: the kernel's four C schedulers, its selftests and `tests/bpf`, by `scripts/objects`.
 
 #![allow(dead_code, reason = "another crate's tests, or a bench, use a part")]
 
@@ -17,7 +17,7 @@ pub fn object(name: &str) -> Vec<u8> {
     std::fs::read(&file).unwrap_or_else(|error| panic!("no object {}: {error}", file.display()))
 }
 
-/// The file of an object, by the name of its source.
+/// The file of an object, by the name of its source; `selftests/minimal` is one of the kernel's selftests.
 ///
 /// # Panics
 /// There is no such object, or a package is missing that compiling needs: the message says which.

@@ -7,6 +7,7 @@
 //!   processes, parents, wakers. `cpuperf`: clocks that are asked for.
 //! - `profile`: instructions by source line.
 //! - `locks`: what all CPUs want at once.
+//! - `selftests`: the kernel's own.
 //! - `chooser`: settings that are refused, counters of a scheduler's own, states.
 
 mod callbacks;
@@ -20,6 +21,7 @@ mod locks;
 mod profile;
 mod qmap;
 mod relations;
+mod selftests;
 mod simple;
 mod steering;
 pub mod support;

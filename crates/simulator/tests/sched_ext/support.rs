@@ -28,6 +28,7 @@ pub fn open(name: &str, settings: &str) -> Arc<SchedExt> {
 pub fn open_with(name: &str, settings: &str, sidecar: &str) -> Arc<SchedExt> {
     let folder = tempfile::tempdir().unwrap();
     let object = folder.path().join(format!("{name}.bpf.o"));
+    std::fs::create_dir_all(object.parent().unwrap()).unwrap();
     std::fs::copy(object_path(name), &object).unwrap();
     std::fs::write(folder.path().join(format!("{name}.toml")), sidecar).unwrap();
     let mut text = object.display().to_string();

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `--save` and `--baseline`: whether the numbers are worse than earlier ones.
+//! `--save`, `--baseline` and `--fail-if`: whether the numbers are worse than earlier ones, or than those of the first pair.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tandem_experiments::{Baseline, Condition, Gate, Judged, Judgement, Matrix, Subject};
+use clap::builder::RangedI64ValueParser;
+use tandem_experiments::{
+    Baseline, Condition, Decided, ExperimentError, Gate, Judge, Judged, Judgement, Matrix, MatrixRuns, Progress,
+    Reference, Simulator, Subject, decide, looks,
+};
 use tandem_simulator::bounded;
 use tandem_simulator::input::{InputError, valid_names};
 use tandem_simulator::metrics::SCHEMA;
@@ -29,22 +33,36 @@ pub struct GateOptions {
     #[arg(long, value_name = "FILE", requires = "fail_if")]
     baseline: Option<PathBuf>,
 
-    /// With --baseline: fail (exit status 5) where the ratio of a metric to the baseline, with its whole interval, is beyond
-    /// a limit, as in `energy > 1.02`, `throughput < 0.98`, `p99(response) > 1.05`, or of the application APP
-    /// `p99(response:APP) > 1.05`; may be repeated
-    #[arg(long = "fail-if", id = "fail_if", value_name = "CONDITION", requires = "baseline", value_parser = condition)]
+    /// Fail (exit status 5) where the ratio of a metric to the baseline, or without one to the first pair, is beyond a limit
+    /// with its whole interval, as in `energy > 1.02`, `throughput < 0.98`, `p99(response) > 1.05`, or of the application
+    /// APP `p99(response:APP) > 1.05`; where the limit is within the interval, the exit status is 6. May be repeated
+    #[arg(long = "fail-if", id = "fail_if", value_name = "CONDITION", value_parser = condition)]
     conditions: Vec<Condition>,
 
-    /// Fail also where the limit is within the interval
-    #[arg(long, requires = "baseline")]
+    /// Where a limit is within the interval, double the runs until it is decided, or each pair has RUNS
+    #[arg(
+        long,
+        value_name = "RUNS",
+        requires = "fail_if",
+        value_parser = RangedI64ValueParser::<u32>::new().range(2..=100_000),
+        allow_negative_numbers = true
+    )]
+    decide: Option<u32>,
+
+    /// Fail (exit status 5) also where it is undecided
+    #[arg(long, requires = "fail_if")]
     fail_if_undecided: bool,
 
     /// Judge also if machine, workload, options or simulator are not the baseline's, and say what differs
     #[arg(long, requires = "baseline")]
     accept_changed: bool,
 
+    /// What the baseline calls a pair that has another name now, as in its tables; repeat for each -s, in their order
+    #[arg(long, value_name = "PAIR", requires = "baseline")]
+    was: Vec<String>,
+
     /// Write what was judged to FILE, as JUnit has it
-    #[arg(long, value_name = "FILE", requires = "baseline")]
+    #[arg(long, value_name = "FILE", requires = "fail_if")]
     junit: Option<PathBuf>,
 }
 
@@ -64,16 +82,28 @@ pub struct OpenGate<'a> {
 }
 
 impl GateOptions {
-    /// Whether there is anything to keep or to judge.
+    /// Whether anything has to be told apart from other runs: numbers to keep, or numbers that were kept.
     pub fn wanted(&self) -> bool {
         self.save.is_some() || self.baseline.is_some()
     }
 
-    /// Whether each application that a condition names is one of a workload.
+    /// Whether each application that a condition names is one of a workload, and there is something to judge so many pairs by.
     ///
     /// # Errors
-    /// The first that is not.
-    pub fn check(&self, workloads: &[Workload]) -> Result<(), Failure> {
+    /// The first mistake.
+    pub fn check(&self, workloads: &[Workload], pairs: usize) -> Result<(), Failure> {
+        let judges = !self.conditions.is_empty();
+        if judges && self.baseline.is_none() && pairs == 1 {
+            return Err(Failure::Options(
+                "--fail-if has nothing to judge by: there is one pair\n  help: name a second -s, which is judged by the first, \
+                 or a --baseline"
+                    .to_owned(),
+            ));
+        }
+        if self.was.len() > pairs {
+            let given = self.was.len();
+            return Err(Failure::Options(format!("--was is given {given} times; the pairs are {pairs}")));
+        }
         let all: Vec<&str> = workloads.iter().flat_map(|it| &it.applications).map(String::as_str).collect();
         for condition in &self.conditions {
             let Some(name) = condition.application.as_deref().filter(|name| !all.contains(name)) else { continue };
@@ -81,6 +111,13 @@ impl GateOptions {
             return Err(Failure::Options(format!("--fail-if '{condition}': no application `{name}`; {valid}")));
         }
         Ok(())
+    }
+
+    /// What is going to be run, with its pairs called as the baseline calls them.
+    fn then(&self, subject: &Subject) -> Subject {
+        let mut subject = subject.clone();
+        subject.pairs.iter_mut().zip(&self.was).for_each(|(pair, was)| pair.clone_from(was));
+        subject
     }
 
     /// Reads the baseline and opens the outputs before the work. `subject` is what is going to be run, where that is
@@ -93,7 +130,7 @@ impl GateOptions {
         if let (Some(path), Some(subject)) = (&self.baseline, &subject) {
             context.files.reads(path, "the baseline");
             let read = read(path)?;
-            changes = read.baseline_of.changes(subject);
+            changes = read.baseline_of.changes(&self.then(subject));
             if !changes.is_empty() && !self.accept_changed {
                 return Err(refused(path, &changes));
             }
@@ -123,16 +160,36 @@ fn refused(path: &Path, changes: &[String]) -> Failure {
     let list: String = changes.iter().map(|change| format!("\n  - {change}")).collect();
     Failure::Options(format!(
         "{}: the baseline is of something else{list}\n  help: --save keeps a new one; --accept-changed judges by this one all \
-         the same",
+         the same, --was says what it calls a pair",
         path.display()
     ))
 }
 
 impl OpenGate<'_> {
-    /// What the matrix is by the baseline; `None` without one.
-    pub fn judge(&self, matrix: &Matrix) -> Option<Gate> {
-        let baseline = self.baseline.as_ref()?;
-        Some(Gate::judge(matrix, baseline, &self.options.conditions, self.changes.clone()))
+    /// What the matrix that `runs` gave is by the baseline, or by its first pair, with more runs where that was asked for; `None`
+    /// without a condition.
+    ///
+    /// # Errors
+    /// As [`decide`].
+    pub fn judge(
+        &self,
+        matrix: &mut Matrix,
+        runs: &MatrixRuns<'_>,
+        simulator: &dyn Simulator,
+        progress: &dyn Progress,
+    ) -> Result<Option<Decided>, ExperimentError> {
+        let GateOptions { conditions, was, decide: most, .. } = self.options;
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        let reference = match &self.baseline {
+            Some(baseline) => Reference::Baseline { baseline, was },
+            None => Reference::FirstPair,
+        };
+        let first = runs.seeds.len();
+        let most = most.map_or(first, |most| first.max(most as usize));
+        let judge = Judge { reference, conditions, looks: looks(first, most) };
+        decide(matrix, (&judge, &self.changes), (runs, most), simulator, progress).map(Some)
     }
 
     /// Writes the files. Numbers that are partly those of fair are no baseline: that file is left as it was.
@@ -151,11 +208,14 @@ impl OpenGate<'_> {
     }
 
     /// What is judged, for people.
-    pub fn text(&self, gate: &Gate, width: Option<usize>) -> String {
-        let Some((baseline, path)) = self.baseline.as_ref().zip(self.options.baseline.as_ref()) else {
-            return String::new();
+    pub fn text(&self, gate: &Gate, first: &str, width: Option<usize>) -> String {
+        let baseline = self.baseline.as_ref().zip(self.options.baseline.as_ref());
+        let title = match baseline {
+            Some((baseline, path)) => {
+                format!("Against {}, of version {}:", path.display(), baseline.baseline_of.version)
+            }
+            None => format!("Against {first}:"),
         };
-        let title = format!("Against {}, of version {}:", path.display(), baseline.baseline_of.version);
         let mut text = format!("\n{}\n{}", paragraph(&title, width), table(gate).whole_rows(width));
         for change in &gate.accepted_changes {
             text += &paragraph(&format!("accepted: {change}"), width);
@@ -173,11 +233,13 @@ fn table(gate: &Gate) -> Table {
         ("fails if", Align::Left),
         ("×", Align::Left),
         ("interval", Align::Left),
+        ("runs", Align::Right),
     ]);
     for judged in &gate.judged {
-        let Judged { workload, machine, pair, condition, ratio: of_baseline, why, .. } = judged;
+        let Judged { workload, machine, pair, condition, ratio: of_baseline, why, runs, .. } = judged;
         let estimate = of_baseline.estimate();
         let interval = match estimate.map(|estimate| estimate.half_width) {
+            _ if judged.is_unlike() => why.as_deref().unwrap_or(NOTHING),
             Some(Some(_)) if of_baseline.paired => "of the same seeds",
             Some(Some(_)) => "of independent runs",
             _ => why.as_deref().unwrap_or(NOTHING),
@@ -192,6 +254,7 @@ fn table(gate: &Gate) -> Table {
             condition.clone(),
             ratio,
             interval.to_owned(),
+            runs.to_string(),
         ]);
     }
     table
@@ -222,17 +285,24 @@ impl fmt::Display for Counts<'_> {
 /// How the command ends by what was judged.
 ///
 /// # Errors
-/// [`Failure::Worse`].
-pub fn verdict(options: &GateOptions, gate: &Gate) -> Result<(), Failure> {
-    let worse = gate.count(Judgement::Worse);
-    let undecided = if options.fail_if_undecided { gate.count(Judgement::Undecided) } else { 0 };
-    match (worse, undecided, gate.judged.is_empty()) {
-        (0, 0, false) => Ok(()),
-        (0, 0, true) => Err(Failure::Options("the baseline has none of these cells: nothing was judged".to_owned())),
-        (0, _, _) => Err(Failure::Worse(format!(
-            "undecided by the baseline: {}\n  help: more --runs make intervals narrower",
-            Counts(gate)
-        ))),
-        _ => Err(Failure::Worse(format!("worse than the baseline: {}", Counts(gate)))),
+/// [`Failure::Worse`], [`Failure::Undecided`], [`Failure::Interrupted`].
+pub fn verdict(options: &GateOptions, Decided { gate, interrupted }: &Decided) -> Result<(), Failure> {
+    let (worse, undecided) = (gate.count(Judgement::Worse), gate.count(Judgement::Undecided));
+    let by = if options.baseline.is_some() { "the baseline" } else { "the first pair" };
+    if *interrupted {
+        return Err(Failure::Interrupted(format!("not all runs of --decide were done: {}", Counts(gate))));
     }
+    if worse > 0 {
+        return Err(Failure::Worse(format!("worse than {by}: {}", Counts(gate))));
+    }
+    if undecided > 0 {
+        let help = if options.decide.is_some() { "more --decide" } else { "--decide RUNS adds runs until it is" };
+        let said = format!("undecided by {by}: {}\n  help: {help}, as far as more runs can", Counts(gate));
+        return Err(if options.fail_if_undecided { Failure::Worse(said) } else { Failure::Undecided(said) });
+    }
+    if gate.judged.is_empty() {
+        let unknown = "--was says what the baseline calls a pair";
+        return Err(Failure::Options(format!("{by} has none of these cells: nothing was judged\n  help: {unknown}")));
+    }
+    Ok(())
 }

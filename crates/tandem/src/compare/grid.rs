@@ -63,8 +63,11 @@ fn title(matrix: &Matrix) -> String {
     let several = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let disturbed = disturbed_words(comparisons.iter().any(|cell| cell.disturbed));
     let of = format!("{} on {}{disturbed}", several(workloads, "workload"), several(machines, "machine"));
+    let most = comparisons.iter().map(|cell| cell.seeds.len()).max().unwrap_or(0);
+    let more =
+        if most > seeds.len() { format!(", up to {most} runs where a limit was undecided") } else { String::new() };
     format!(
-        "{of}, {}: {}{}",
+        "{of}, {}: {}{more}{}",
         several(pairs.len(), "pair"),
         layout::runs(seeds),
         layout::against(&pairs.iter().collect::<Vec<_>>())

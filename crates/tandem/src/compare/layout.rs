@@ -98,9 +98,15 @@ pub fn ratio_text(comparison: &Comparison, index: usize, metric: Metric) -> Stri
         return String::new();
     }
     match &comparison.pairs[index].metric(metric).ratio {
-        Some(of_first) => format!("×{}", ratio(&of_first.estimate)),
+        Some(of_first) => format!("×{}{}", ratio(&of_first.estimate), unlike(comparison, index)),
         None => NOTHING.to_owned(),
     }
+}
+
+/// The mark of what is no difference of schedulers alone: one of both pairs did not heed what the other one did.
+fn unlike(comparison: &Comparison, index: usize) -> &'static str {
+    let reference = &comparison.pairs[0];
+    if comparison.pairs[index].heeds_as(reference) { "" } else { " ~" }
 }
 
 fn one_line(comparison: &Comparison, metrics: &[Metric]) -> Table {
@@ -141,11 +147,13 @@ fn blocks(comparison: &Comparison, metrics: &[Metric], width: usize) -> String {
     comparison.pairs.iter().enumerate().map(block).collect::<Vec<_>>().join("\n")
 }
 
-/// The pair's name, with marks if notes say that its scheduler was ejected, or lacked a part of itself.
+/// The pair's name, with marks if notes say that its scheduler was ejected, lacked a part of itself, or ignored what the workload
+/// asks for.
 pub fn marked(pair: &PairResult) -> String {
     let ejected = pair.outcomes.iter().any(|run| run.exit().is_some());
     let lacking = if pair.without().is_some() { " *" } else { "" };
-    label(&pair.pair) + lacking + if ejected { " !" } else { "" }
+    let ignoring = if pair.ignored().is_empty() { "" } else { " ~" };
+    label(&pair.pair) + lacking + ignoring + if ejected { " !" } else { "" }
 }
 
 /// The schedulers that lacked a part of themselves.
@@ -153,6 +161,19 @@ fn lacking(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
     comparison.pairs.iter().filter_map(|pair| {
         let text = format!("* {} ran without {}; no conclusion is drawn from that", label(&pair.pair), pair.without()?);
         Some(printable(&text))
+    })
+}
+
+/// The schedulers that did not heed what the workload asks for.
+fn ignoring(comparison: &Comparison) -> impl Iterator<Item = String> + '_ {
+    comparison.pairs.iter().filter_map(|pair| {
+        let ignored: Vec<String> = pair.ignored().iter().map(|(what, why)| format!("{what} ({why})")).collect();
+        let text = format!(
+            "~ {} ignored {}; no conclusion is drawn from a difference to a pair that did not",
+            label(&pair.pair),
+            ignored.join(", ")
+        );
+        (!ignored.is_empty()).then(|| printable(&text))
     })
 }
 
@@ -194,6 +215,7 @@ pub fn notes(comparison: &Comparison, expected: &[Metric]) -> Vec<String> {
         notes.push("One run has no confidence interval; ask for more with --runs.".to_owned());
     }
     notes.extend(lacking(comparison));
+    notes.extend(ignoring(comparison));
     notes.extend(ejections(comparison));
     notes.extend(warnings(comparison));
     notes

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use tandem_experiments::{
-    Compared, Comparison, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Sensitivity, Stored,
+    Compared, Comparison, Decided, ExperimentError, Gate, Matrix, MatrixRuns, Rows, Scenario, Sensitivity, Stored,
     VariedSetting, spanned, tell_apart,
 };
 
@@ -49,6 +49,7 @@ Examples:
   tandem compare forkjoin -m rk3399 -s fair -s tandem --parameter base_slice_us=1000,2000,4000
   tandem compare mix.json -m rk3399 -s fair -s tandem --metric time,p99-latency,p99-response
   tandem compare mix.json -m rk3399 -s fair -s tandem --sensitivity
+  tandem compare mix.json -m rk3399 -s old/scx_simple.bpf.o -s new/scx_simple.bpf.o --fail-if 'energy > 1.02' --decide 80
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --save base.json
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'energy > 1.02'
   tandem compare mix.json -m rk3399 -s ./scx_simple.bpf.o --baseline base.json --fail-if 'p99(response:viewer) > 1.05'
@@ -140,17 +141,16 @@ impl Compare {
         if plan.is_matrix() {
             context.interrupt.awaited();
         }
-        let pairs = runs.pairs.clone();
-        let seeds = runs.seeds.clone();
         let mut produced = plan.produced(ProducedBy::new(&context.command, self.seed), &scenario, &runs.pairs);
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let bar = context.bar().keeping(store.as_ref());
-        let matrix = runs.run(&simulator, &bar)?;
+        let mut matrix = runs.clone().run(&simulator, &bar)?;
         context.tell_found(simulator.found());
         if matrix.comparisons.is_empty() {
             return Err(ExperimentError::Interrupted.into());
         }
+        let judged = if matrix.missing > 0 { None } else { gate.judge(&mut matrix, &runs, &simulator, &bar)? };
         let rests = plan.rests(&matrix)?;
         produced.resting_on(&rests);
         let (width, many, columns) = (context.width, plan.is_matrix(), &self.columns);
@@ -167,12 +167,12 @@ impl Compare {
             destinations.without_files().write(context, |format| results.render(format, width))?;
             return Err(Failure::Interrupted(grid::missing(&matrix)));
         }
-        let sensitivity = self.sensitive.run(&plan, (&scenario, &pairs, &seeds), (&simulator, &bar))?;
-        let judged = gate.judge(&matrix);
-        let results =
-            Results { gate: judged.as_ref().map(|judged| (&gate, judged)), sensitivity: &sensitivity, ..results };
+        let of_seeds = (&scenario, &runs.pairs[..], &runs.seeds[..]);
+        let sensitivity = self.sensitive.run(&plan, of_seeds, (&simulator, &bar))?;
+        let shown = judged.as_ref().map(|decided| (&gate, &decided.gate));
+        let results = Results { gate: shown, sensitivity: &sensitivity, ..results };
         destinations.write(context, |format| results.render(format, width))?;
-        gate.write(&matrix, judged.as_ref())?;
+        gate.write(&matrix, judged.as_ref().map(|decided| &decided.gate))?;
         self.verdict(&matrix, judged.as_ref())
     }
 
@@ -184,7 +184,7 @@ impl Compare {
             pairs.iter().try_for_each(|pair| scenario.check_on(machine, pair, self.seed))?;
             tell_own_governors(context, machine, pairs.iter().map(|pair| &pair.governor));
         }
-        self.gate.check(&plan.workloads)?;
+        self.gate.check(&plan.workloads, pairs.len())?;
         self.sensitive.check(self.formats.prints())?;
         self.columns.check(self.formats.prints(), self.formats.writes_markdown())?;
         let pairs = pairs.iter().map(|pair| pair.on_all(&plan.machines)).collect();
@@ -218,7 +218,7 @@ impl Compare {
         }
     }
 
-    fn verdict(&self, matrix: &Matrix, judged: Option<&Gate>) -> Result<(), Failure> {
+    fn verdict(&self, matrix: &Matrix, judged: Option<&Decided>) -> Result<(), Failure> {
         match matrix.ejected() {
             0 => judged.map_or(Ok(()), |judged| gate::verdict(&self.gate, judged)),
             1 => Err(Failure::Ejected("in one run the scheduler did not stay to the end".to_owned())),
@@ -273,7 +273,8 @@ impl Results<'_> {
             None => grid::render(self.matrix, self.columns, width),
         };
         let sensitivity: String = self.sensitivity.iter().map(|it| sensitivity::render(it, width)).collect();
-        let gate = self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, width));
+        let first = self.matrix.pairs.first().map_or(String::new(), label);
+        let gate = self.gate.map_or(String::new(), |(gate, judged)| gate.text(judged, &first, width));
         let rests: String = lines_of_rests(self.rests, !self.sensitivity.is_empty())
             .iter()
             .map(|line| paragraph(line, width))

@@ -115,7 +115,7 @@ fn sentence(comparison: &Comparison, wording: &Wording) -> Option<String> {
     let measured: Vec<(&PairResult, &Estimate)> = comparison
         .pairs
         .iter()
-        .filter(|pair| pair.without().is_none())
+        .filter(|pair| pair.without().is_none() && comparison.pairs.first().is_some_and(|first| pair.heeds_as(first)))
         .filter_map(|pair| Some((pair, pair.metric(wording.metric).value.as_ref().ok()?)))
         .collect();
     let by_mean = |(_, a): &&(_, &Estimate), (_, b): &&(_, &Estimate)| a.mean.total_cmp(&b.mean);

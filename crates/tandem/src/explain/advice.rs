@@ -3,7 +3,8 @@
 //!
 //! Runs are compared pairwise, seed by seed, by three ratios: time per work, energy per work, and their product. Per work,
 //! since a time limit may end runs that did more or less. The product decides: it is better or worse where its 95 %
-//! interval leaves 1 out.
+//! interval leaves 1 out. A mechanism is advised only where it is surely better than Tandem without it, too: one of several that are
+//! tried is better by chance more often than one alone, so that these intervals are wider by as many (Bonferroni).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -46,6 +47,9 @@ pub struct Candidate {
     pub energy: Option<Estimate>,
     /// The product of both, a ratio; `None` if the scheduler was ejected.
     pub edp: Option<Estimate>,
+    /// The product over that of Tandem with nothing turned on, a ratio whose interval is wider for as many mechanisms as were tried;
+    /// `None` for that one itself, and where one of both was ejected.
+    pub edp_beside_tandem: Option<Estimate>,
     /// How it is beside `fair`, by the product.
     pub verdict: Judgement,
 }
@@ -112,7 +116,8 @@ impl Advice {
         let Some((fair, others)) = comparison.pairs.split_first() else {
             return Self::new(Vec::new(), false, Vec::new());
         };
-        let candidates = others.iter().zip(settings).map(|(pair, settings)| Candidate::of(fair, pair, settings));
+        let bases = (fair, others.first(), others.len().saturating_sub(1));
+        let candidates = others.iter().zip(settings).map(|(pair, settings)| Candidate::of(bases, pair, settings));
         let mut runs = comparison.pairs.iter().flat_map(|pair| &pair.outcomes);
         let time_limited = runs.any(|run| run.report.time_limited);
         let disturbed = comparison.disturbed;
@@ -125,28 +130,43 @@ impl Advice {
     }
 }
 
-/// The candidate with the least product, of those that are surely better than `fair`; of equals the first.
+/// The candidate with the least product, of those that are surely better than `fair` and, with a mechanism, than Tandem without one;
+/// of equals the first.
 fn best(candidates: &[Candidate]) -> Option<usize> {
-    let better = candidates.iter().enumerate().filter(|(_, candidate)| candidate.verdict == Judgement::Better);
+    let worth = |it: &Candidate| it.settings.is_empty() || Judgement::of(it.edp_beside_tandem) == Judgement::Better;
+    let better = candidates.iter().enumerate().filter(|(_, it)| it.verdict == Judgement::Better && worth(it));
     let product = |candidate: &Candidate| candidate.edp.map_or(f64::INFINITY, |edp| edp.mean);
     better.min_by(|(_, a), (_, b)| product(a).total_cmp(&product(b))).map(|(at, _)| at)
 }
 
 impl Candidate {
-    fn of(fair: &PairResult, pair: &PairResult, settings: String) -> Self {
-        let ejected = pair.outcomes.iter().any(|outcome| outcome.exit().is_some());
-        let ratios = |cost: fn(&Report) -> f64| {
-            let by_seed = fair.outcomes.iter().zip(&pair.outcomes);
-            let ratios: Option<Vec<f64>> = by_seed.map(|(base, own)| ratio(cost, &base.report, &own.report)).collect();
-            ratios.filter(|_| !ejected).and_then(|ratios| Estimate::of_mean(&ratios))
-        };
-        Self::new(settings, [ratios(time_per_work), ratios(energy_per_work), ratios(edp_per_work)])
+    /// `pair` beside `fair`, and beside Tandem with nothing turned on, which `tried` others are compared with.
+    fn of(
+        (fair, tandem, tried): (&PairResult, Option<&PairResult>, usize),
+        pair: &PairResult,
+        settings: String,
+    ) -> Self {
+        let beside = |base: &PairResult, cost| Estimate::of_mean(&ratios(base, pair, cost)?);
+        let costs = [time_per_work, energy_per_work, edp_per_work];
+        let tandem = tandem.filter(|_| !settings.is_empty());
+        let quantile = 1.0 - 0.025 / tried.max(1) as f64;
+        let edp_beside_tandem =
+            tandem.and_then(|base| Estimate::of_mean_at(&ratios(base, pair, edp_per_work)?, quantile));
+        Self { edp_beside_tandem, ..Self::new(settings, costs.map(|cost: fn(&Report) -> f64| beside(fair, cost))) }
     }
 
     /// A candidate with these ratios of time, energy and their product.
     pub fn new(settings: String, [time, energy, edp]: [Option<Estimate>; 3]) -> Self {
-        Self { settings, time, energy, edp, verdict: Judgement::of(edp) }
+        Self { settings, time, energy, edp, edp_beside_tandem: None, verdict: Judgement::of(edp) }
     }
+}
+
+/// What each run of `pair` costs over what the run of `base` with the same seed does; `None` if one did no work, or a scheduler was
+/// ejected.
+fn ratios(base: &PairResult, pair: &PairResult, cost: fn(&Report) -> f64) -> Option<Vec<f64>> {
+    let by_seed = base.outcomes.iter().zip(&pair.outcomes);
+    let ejected = by_seed.clone().any(|(base, own)| base.exit().or(own.exit()).is_some());
+    by_seed.map(|(base, own)| ratio(cost, &base.report, &own.report)).collect::<Option<Vec<f64>>>().filter(|_| !ejected)
 }
 
 /// What `own` costs over what `base` does; `None` if one of both did no work.
@@ -199,5 +219,19 @@ mod tests {
         let candidates = [candidate(0.95, 0.01), candidate(0.7, 0.5), candidate(0.9, 0.01), candidate(0.9, 0.02)];
         assert_eq!(best(&candidates), Some(2));
         assert_eq!(best(&candidates[1..2]), None, "it may as well be worse");
+    }
+
+    #[test]
+    fn a_mechanism_is_advised_only_where_it_is_surely_better_than_tandem_without_it() {
+        let fair = |mean| [None, None, estimate(mean, 0.01)];
+        let with = |mean, beside| Candidate {
+            edp_beside_tandem: beside,
+            ..Candidate::new("sorted=true".to_owned(), fair(mean))
+        };
+        let plain = || Candidate::new(String::new(), fair(0.9));
+        // Both are better than fair, and the mechanism more so, but that may be chance.
+        assert_eq!(best(&[plain(), with(0.88, estimate(0.98, 0.03))]), Some(0));
+        assert_eq!(best(&[plain(), with(0.88, None)]), Some(0));
+        assert_eq!(best(&[plain(), with(0.85, estimate(0.94, 0.03))]), Some(1));
     }
 }

@@ -243,9 +243,12 @@ type Ratios = [(f64, f64); 2];
 /// Advice with these ratios for Tandem alone and with `sorted=true`.
 fn advice(ratios: [Ratios; 2]) -> Advice {
     let estimate = |(mean, half): (f64, f64)| Estimate { mean, half_width: Some(half) };
+    let plain = ratios[0][0].0 * ratios[0][1].0;
     let candidate = |(settings, [time, energy]): (&str, Ratios)| {
         let edp = (time.0 * energy.0, time.1 + energy.1);
-        Candidate::new(settings.to_owned(), [time, energy, edp].map(|ratio| Some(estimate(ratio))))
+        let beside_fair = Candidate::new(settings.to_owned(), [time, energy, edp].map(|ratio| Some(estimate(ratio))));
+        let beside_tandem = (!settings.is_empty()).then(|| estimate((edp.0 / plain, edp.1)));
+        Candidate { edp_beside_tandem: beside_tandem, ..beside_fair }
     };
     Advice::new(vec![0, 1, 2, 3, 4], false, ["", "sorted=true"].into_iter().zip(ratios).map(candidate).collect())
 }
@@ -262,7 +265,10 @@ fn a_person_reads_what_to_turn_on_or_that_nothing_is_better_or_that_it_is_undeci
     let worse = told([[(1.04, 0.01), (1.0, 0.0)], [(1.1, 0.01), (1.02, 0.01)]]);
     let open = told([[(1.01, 0.2), (1.0, 0.0)], [(0.95, 0.1), (0.98, 0.01)]]);
     let same = told([[(1.0, 0.0), (1.0, 0.0)], [(1.001, 0.0), (1.0, 0.0)]]);
-    insta::assert_snapshot!([better, worse, open, same].join("\n"));
+    // Better than fair, but so is tandem without the mechanism, or nearly.
+    let chance = told([[(0.95, 0.01), (1.0, 0.0)], [(0.94, 0.01), (1.0, 0.0)]]);
+    let nearly = told([[(0.99, 0.02), (1.0, 0.0)], [(0.97, 0.02), (1.0, 0.0)]]);
+    insta::assert_snapshot!([better, worse, open, same, chance, nearly].join("\n"));
 }
 
 mod long {

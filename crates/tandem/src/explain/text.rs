@@ -44,12 +44,21 @@ pub fn text(explanation: &Explanation, width: Option<usize>) -> String {
 /// What was measured, a row for each candidate, and what follows.
 fn advice(advice: &Advice, width: Option<usize>) -> String {
     let title = if advice.time_limited { "time for the same work" } else { "time" };
-    let columns = [("beside fair", Left), (title, Right), ("energy", Right), ("EDP", Right), ("", Left)];
+    let columns = [
+        ("beside fair", Left),
+        (title, Right),
+        ("energy", Right),
+        ("EDP", Right),
+        ("", Left),
+        ("beside tandem", Right),
+    ];
     let mut table = Table::new(columns);
     for candidate in &advice.candidates {
         let change = |ratio: &Option<Estimate>| ratio.as_ref().map_or(NOTHING.to_owned(), change);
-        let Candidate { time, energy, edp, verdict, .. } = candidate;
-        table.row([named(candidate), change(time), change(energy), change(edp), judged(*verdict).to_owned()]);
+        let Candidate { time, energy, edp, verdict, edp_beside_tandem, .. } = candidate;
+        let judged = judged(*verdict).to_owned();
+        let beside = if candidate.settings.is_empty() { String::new() } else { change(edp_beside_tandem) };
+        table.row([named(candidate), change(time), change(energy), change(edp), judged, beside]);
     }
     let runs = some(advice.seeds.len() as u64, "seed");
     let sentence = paragraph(
@@ -107,6 +116,9 @@ fn sentence(advice: &Advice) -> String {
     match (nearest.verdict, difference(&nearest.edp, "EDP")) {
         (Judgement::Worse, Some(worse)) => {
             format!("turn on nothing, fair is better here: the nearest, {}, has {worse}.", named(nearest))
+        }
+        (Judgement::Better, _) => {
+            format!("turn on nothing: {} is better than fair, but not surely than tandem without it.", named(nearest))
         }
         (Judgement::Same, _) => "turn on nothing: it makes no difference here.".to_owned(),
         _ => {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, LineReport, Report, SchedExtReport};
+use tandem_simulator::metrics::{CallbackReport, ExitReport, Frame, IgnoredReport, LineReport, Report, SchedExtReport};
 
 use crate::quantity::{SECONDS, count, percent, quantity};
 use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, printable};
@@ -35,6 +35,9 @@ pub fn activity(report: &Report, width: Option<usize>) -> String {
     text += &paragraph(&format!("scheduler {name} on Linux {kernel}: its programs took {cost}{share}"), width);
     if let Some(without) = &scheduler.without {
         text += &paragraph(&printable(&format!("It ran without {without}.")), width);
+    }
+    for IgnoredReport { what, why } in &scheduler.ignored {
+        text += &paragraph(&printable(&format!("It ignored {what}: {why}.")), width);
     }
     if !scheduler.callbacks.is_empty() {
         text.push('\n');

@@ -39,8 +39,8 @@ fn what_is_the_same_is_not_worse() {
 
     Against base.json, of version 0.2.0:
 
-    judged     workload  machine   pair            fails if    ×               interval
-    not worse  one       hikey960  fair+schedutil  energy > 1  ×1.000 ± 0.000  of the same seeds
+    judged     workload  machine   pair            fails if    ×               interval           runs
+    not worse  one       hikey960  fair+schedutil  energy > 1  ×1.000 ± 0.000  of the same seeds     3
 
     1 not worse.
     ");
@@ -60,14 +60,53 @@ fn what_is_worse_says_by_how_much_and_fails() {
 }
 
 #[test]
-fn what_one_run_shows_is_undecided_and_fails_only_on_demand() {
+fn what_one_run_shows_is_undecided_and_no_success() {
     let story = Story::new();
     let run = "compare @one.json -m hikey960 -s fair --runs 1";
     story.tandem(&format!("{run} --save @base.json")).unwrap();
     let gate = format!("{run} --baseline @base.json --fail-if energy>1.02");
-    assert!(story.tandem(&gate).unwrap().contains("one run has no interval"));
-    let (_, error) = story.doubtful(&format!("{gate} --fail-if-undecided"));
-    assert!(error.starts_with("undecided by the baseline: 1 undecided"), "{error}");
+    let (text, result) = story.run(&gate).unwrap();
+    assert!(text.contains("one run has no interval"), "{text}");
+    let failure = result.unwrap_err();
+    assert!(matches!(failure, Failure::Undecided(_)), "{failure}");
+    let said =
+        "undecided by the baseline: 1 undecided\n  help: --decide RUNS adds runs until it is, as far as more runs can";
+    assert_eq!(failure.to_string(), said);
+    let (_, result) = story.run(&format!("{gate} --fail-if-undecided")).unwrap();
+    let failure = result.unwrap_err();
+    assert!(matches!(&failure, Failure::Worse(why) if why == said), "{failure}");
+}
+
+#[test]
+fn runs_are_added_until_it_is_decided() {
+    let story = Story::new();
+    let run = "compare @one.json -m hikey960 -s fair --runs 1";
+    story.tandem(&format!("{run} --save @base.json")).unwrap();
+    // The baseline's one run has no interval, however many there are now.
+    let (text, result) = story.run(&format!("{run} --baseline @base.json --fail-if energy>1.02 --decide 4")).unwrap();
+    assert!(matches!(result, Err(Failure::Undecided(_))) && text.contains("one run has no interval     4"), "{text}");
+    // The first pair gets as many runs as the one that is judged by it.
+    let (text, error) = story.doubtful(&format!("{run} -s fair+powersave --fail-if energy>1.02 --decide 4"));
+    assert!(text.contains("Against fair+schedutil:") && text.contains("of the same seeds     2"), "{text}");
+    assert!(text.contains("2 runs per pair (seeds 0 to 1)") && text.ends_with("\n1 worse.\n"), "{text}");
+    assert_eq!(error, "worse than the first pair: 1 worse");
+}
+
+#[test]
+fn a_pair_of_another_name_is_judged_by_the_one_that_it_was() {
+    let story = later(3);
+    let run = "compare @one.json -m hikey960 -s fair+powersave --runs 3 --baseline @base.json --fail-if energy>1.02";
+    let error = story.tandem(run).unwrap_err();
+    assert!(error.contains("the baseline has no fair+powersave; it has fair+schedutil"), "{error}");
+    assert!(error.contains("--was says what it calls a pair"), "{error}");
+    let error = story.tandem(&format!("{run} --accept-changed")).unwrap_err();
+    assert!(error.contains("nothing was judged\n  help: --was says what the baseline calls a pair"), "{error}");
+    let (text, error) = story.doubtful(&format!("{run} --was fair+schedutil"));
+    assert!(text.contains("\nworse ") && error == "worse than the baseline: 1 worse", "{error}: {text}");
+    let error = story.tandem(&format!("{run} --was fair+ondemand")).unwrap_err();
+    assert!(error.contains("the baseline has no fair+ondemand; it has fair+schedutil"), "{error}");
+    let error = story.tandem(&format!("{run} --was fair+schedutil --was fair")).unwrap_err();
+    assert!(error.contains("--was is given 2 times; the pairs are 1"), "{error}");
 }
 
 #[test]
@@ -115,7 +154,7 @@ fn a_condition_that_is_none_shows_where() {
     assert!(error.contains("column 1: no metric `enrgy`; did you mean `energy`? valid: `time`, "), "{error}");
     assert!(error.contains("\n    enrgy>1.02\n    ^^^^^\n"), "{error}");
     let error = Story::new().tandem(&format!("{RUN} --fail-if energy>1.02")).unwrap_err();
-    assert!(error.contains("--baseline <FILE>"), "{error}");
+    assert!(error.contains("--fail-if has nothing to judge by: there is one pair"), "{error}");
     let error = Story::new().tandem(&format!("{RUN} --baseline @base.json")).unwrap_err();
     assert!(error.contains("--fail-if <CONDITION>"), "{error}");
 }
@@ -181,6 +220,7 @@ fn a_baseline_without_applications_leaves_theirs_undecided() {
     let mut baseline: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     baseline["cells"][0].as_object_mut().unwrap().remove("applications").unwrap();
     fs::write(&path, baseline.to_string()).unwrap();
-    let text = story.tandem(&gate("--fail-if time:one>1.02")).unwrap();
+    let (text, error) = story.doubtful(&gate("--fail-if time:one>1.02"));
     assert!(text.contains("the baseline has no value") && text.ends_with("1 undecided.\n"), "{text}");
+    assert!(error.starts_with("undecided by the baseline"), "{error}");
 }

@@ -186,6 +186,7 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
         name: "faulty".to_owned(),
         kernel: "6.12".to_owned(),
         without: None,
+        ignored: Vec::new(),
         callbacks: BTreeMap::from([callback("dispatch", 2000, 30_000), callback("enqueue", 1000, 45_678)]),
         lines: Vec::new(),
         overhead_s: 0.000_75,

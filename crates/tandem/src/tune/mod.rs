@@ -25,7 +25,7 @@ use crate::produced::ProducedBy;
 use crate::store::StoreOption;
 use crate::workload;
 
-use parameters::{Parameter, dimensions, parameter};
+use parameters::{Bounds, Parameter, dimensions, parameter};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -63,7 +63,7 @@ pub struct Tune {
     limits: Vec<Limit>,
 
     /// A setting that may change, with its values if these shall be others than its own: NAME, NAME=LOW..HIGH or NAME=A,B,C; repeat
-    /// for several. Without it, all settings that the object gives a range, names or yes and no
+    /// for several. Without it, all settings of policy that the object gives a range, names or yes and no
     #[arg(long = "parameter", value_name = "NAME[=VALUES]", value_parser = parameter)]
     parameters: Vec<Parameter>,
 
@@ -139,8 +139,8 @@ impl Tune {
         let settings = all_settings(&self.settings);
         let scenario = self.quiet.unless(Scenario { settings, time_limit: self.duration, ..Scenario::default() });
         scenario.check([&pair.scheduler])?;
-        let dimensions = dimensions(object, &scenario, &self.parameters)?;
         let machines = self.machines.iter().map(|spec| Machine::load(spec)).collect::<Result<Vec<_>, _>>()?;
+        let dimensions = dimensions(object, &scenario, &self.parameters, &Bounds::of(&machines))?;
         machines.iter().try_for_each(|machine| scenario.check_on(machine, &pair, self.seed))?;
         pair = pair.on_all(&machines);
         let mut produced = ProducedBy::new(&context.command, self.seed).scenario(&scenario).pairs(&scenario, [&pair]);

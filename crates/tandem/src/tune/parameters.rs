@@ -3,6 +3,7 @@
 
 use tandem_experiments::{Dimension, Domain, Scenario};
 use tandem_simulator::input::valid_names;
+use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::{SchedExt, VariableListing};
 
 use crate::failure::Failure;
@@ -44,15 +45,22 @@ pub fn parameter(text: &str) -> Result<Parameter, String> {
 
 /// The settings of `object` that may change: those that are named, else all whose values the object says; never those that the
 /// command line fixes.
-pub fn dimensions(object: &SchedExt, scenario: &Scenario, named: &[Parameter]) -> Result<Vec<Dimension>, Failure> {
+pub fn dimensions(
+    object: &SchedExt,
+    scenario: &Scenario,
+    named: &[Parameter],
+    bounds: &Bounds,
+) -> Result<Vec<Dimension>, Failure> {
     let path = object.path.display();
     let listing = object.listing().map_err(|why| Failure::Options(format!("{path}: {why}")))?;
     let fixed = |name: &str| object.settings.iter().any(|(key, _)| key == name) || scenario.value_of(name).is_some();
     let known: Vec<&VariableListing> =
         listing.variables.iter().filter(|variable| object.has_setting(&variable.name)).collect();
     if named.is_empty() {
-        let free = known.iter().filter(|variable| variable.constant && !fixed(&variable.name));
-        let dimensions: Vec<Dimension> = free.filter_map(|variable| Some(of(variable, domain(variable)?))).collect();
+        let is_policy = |variable: &&&VariableListing| variable.constant && variable.fact.is_none();
+        let free = known.iter().filter(is_policy).filter(|variable| !fixed(&variable.name));
+        let dimensions: Vec<Dimension> =
+            free.filter_map(|variable| Some(of(variable, bounds.within(variable, domain(variable)?)?))).collect();
         return match dimensions.is_empty() {
             true => Err(Failure::Options(format!(
                 "{path}: no setting has a range that the object says\n  help: name one, --parameter NAME=LOW..HIGH; `tandem \
@@ -68,10 +76,14 @@ pub fn dimensions(object: &SchedExt, scenario: &Scenario, named: &[Parameter]) -
         let variable = known.iter().find(|variable| variable.name == *name);
         let variable =
             variable.ok_or_else(|| wrong(format!("{path} has no such setting; {}", valid_names(name, &names()))))?;
+        if let Some(fact) = &variable.fact {
+            let fact = fact.trim_end_matches('.');
+            return Err(wrong(format!("is how the machine is, and no policy: {fact}; --set {name}=VALUE says so")));
+        }
         if fixed(name) || dimensions.iter().any(|dimension| dimension.name == *name) {
             return Err(wrong("is set, or named, already".to_owned()));
         }
-        let domain = given.clone().or_else(|| domain(variable));
+        let domain = given.clone().or_else(|| bounds.within(variable, domain(variable)?));
         let domain = domain.ok_or_else(|| wrong(format!("the object says no range: expected {name}=LOW..HIGH")))?;
         within(variable, &domain).map_err(wrong)?;
         let dimension = of(variable, domain);
@@ -87,6 +99,40 @@ pub fn dimensions(object: &SchedExt, scenario: &Scenario, named: &[Parameter]) -
 fn of(variable: &VariableListing, domain: Domain) -> Dimension {
     let own = Some(variable.value.clone()).filter(|value| domain.share(value).is_some());
     Dimension { name: variable.name.clone(), domain, own }
+}
+
+/// How far the numbers of settings reach on all machines that are searched on, by their units.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The last CPU that every machine has.
+    last_cpu: i64,
+    /// The highest clock of the slowest machine, in MHz.
+    most_mhz: i64,
+}
+
+impl Bounds {
+    /// The bounds of `machines`.
+    pub fn of(machines: &[Machine]) -> Self {
+        let cpus = machines.iter().map(|machine| machine.cpus.len() as i64);
+        let mhz = machines.iter().map(|machine| {
+            let opps = machine.performance_domains.iter().flat_map(|domain| &domain.opps);
+            opps.map(|opp| i64::from(opp.khz) / 1000).max().unwrap_or(0)
+        });
+        Self { last_cpu: cpus.min().unwrap_or(1) - 1, most_mhz: mhz.min().unwrap_or(0) }
+    }
+
+    /// The part of a range that means something on the machines; `None` if that is one value.
+    fn within(&self, variable: &VariableListing, domain: Domain) -> Option<Domain> {
+        let most = match variable.unit.as_deref() {
+            Some("CPU") => self.last_cpu,
+            Some("MHz") => self.most_mhz,
+            _ => return Some(domain),
+        };
+        match domain {
+            Domain::Whole(low, high) => (low < most.min(high)).then(|| Domain::Whole(low, most.min(high))),
+            names => Some(names),
+        }
+    }
 }
 
 /// The values that the object says.
@@ -117,7 +163,9 @@ mod tests {
     fn named(texts: &[&str]) -> Result<Vec<Dimension>, String> {
         let parameters: Vec<Parameter> = texts.iter().map(|text| parameter(text).unwrap()).collect();
         let object = object("tandem,longest=true").unwrap();
-        dimensions(&object, &Scenario::default(), &parameters).map_err(|failure| failure.to_string())
+        let machines = ["hikey960", "smp-8"].map(|name| Machine::load(name).unwrap());
+        dimensions(&object, &Scenario::default(), &parameters, &Bounds::of(&machines))
+            .map_err(|failure| failure.to_string())
     }
 
     #[test]
@@ -140,6 +188,20 @@ mod tests {
         assert!(matches!(&of("isolate").unwrap().domain, Domain::Names(names) if names.len() == 3));
         assert!(matches!(&of("sorted").unwrap().domain, Domain::Names(names) if names == &["false", "true"]));
         assert_eq!(of("longest"), None);
+    }
+
+    #[test]
+    fn facts_of_the_machine_are_not_searched_and_numbers_end_with_the_machines() {
+        let all = named(&[]).unwrap();
+        let of = |name: &str| all.iter().find(|dimension| dimension.name == name).map(|dimension| &dimension.domain);
+        for fact in ["memory_mbps", "edp_base_pct", "edp_slope_pct"] {
+            assert_eq!(of(fact), None, "{fact}");
+            let message = named(&[fact]).unwrap_err();
+            assert!(message.contains("is how the machine is, and no policy"), "{message}");
+        }
+        // Both have eight CPUs; hikey960's fast ones reach 2,362 MHz.
+        assert_eq!(of("os_cpu"), Some(&Domain::Whole(-1, 7)));
+        assert!(matches!(of("os_mhz"), Some(Domain::Whole(0, most)) if *most <= 2362), "{:?}", of("os_mhz"));
     }
 
     #[test]

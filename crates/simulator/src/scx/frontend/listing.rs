@@ -134,6 +134,9 @@ pub struct VariableListing {
     pub help: Option<String>,
     /// Which value is as the paper has it that describes the mechanism, and where in the paper.
     pub letter: Option<String>,
+    /// How the machine is, which the variable says: no search chooses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fact: Option<String>,
     /// The names that it can be set to, of an enumeration.
     pub names: Vec<String>,
 }
@@ -267,6 +270,7 @@ fn listed(value: String, default: String, variable: Setting) -> VariableListing 
         unit: tags.and_then(|tags| tags.unit.clone()),
         help: tags.and_then(|tags| tags.help.clone()),
         letter: tags.and_then(|tags| tags.letter.clone()),
+        fact: tags.and_then(|tags| tags.fact.clone()),
         names: variable.names,
         name: variable.name,
         type_name: variable.type_name.trim_start_matches("const ").trim_start_matches("volatile ").to_owned(),

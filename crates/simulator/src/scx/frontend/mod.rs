@@ -61,7 +61,9 @@ pub enum SchedulerError {
     #[error("the object holds no `struct sched_ext_ops`: it is no scheduler")]
     NoScheduler,
     /// The object has more than one scheduler.
-    #[error("the object holds two schedulers, `{first}` and `{second}`; one is expected")]
+    #[error(
+        "the object holds two schedulers, `{first}` and `{second}`: `ops.scheduler` in the file beside it says which"
+    )]
     Schedulers {
         /// Name of the first scheduler.
         first: String,

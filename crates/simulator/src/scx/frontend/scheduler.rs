@@ -179,7 +179,8 @@ impl SchedExt {
         settings: Vec<(String, String)>,
         sidecar: Option<LoaderFile>,
     ) -> Result<Self, OpenError> {
-        let object = Object::parse(object).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
+        let mut object = Object::parse(object).map_err(|why| OpenError::Object { path: path.to_owned(), why })?;
+        sidecar.as_ref().map_or(Ok(()), |file| file.choose_scheduler(&mut object))?;
         ops::find(&object).map_err(|why| OpenError::Scheduler { path: path.to_owned(), why: Box::new(why) })?;
         let name = display_name(path) + behind;
         let scheduler = Self {

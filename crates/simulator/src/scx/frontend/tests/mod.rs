@@ -100,7 +100,10 @@ fn an_object_without_or_with_two_schedulers_is_refused() {
     let mut two = object("tick", Vec::new());
     two.struct_ops.push(StructOps { name: "other".to_owned(), ..two.struct_ops[0].clone() });
     let error = ops::find(&two).map(|_| ()).unwrap_err().to_string();
-    assert_eq!(error, "the object holds two schedulers, `test_ops` and `other`; one is expected");
+    assert_eq!(
+        error,
+        "the object holds two schedulers, `test_ops` and `other`: `ops.scheduler` in the file beside it says which"
+    );
     let mut cut = object("tick", Vec::new());
     cut.struct_ops[0].bytes.truncate(150);
     let read = ops::read(&cut, &cut.struct_ops[0], Profile::V6_12).map(|_| ());

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//! A comparison is not won by ignoring what a workload asks for: a limit, a weight, a nice value.
+
+use std::fs;
+
+use crate::command::{shown, tandem};
+use crate::compiled::object_path;
+
+/// Two groups of hogs, of which one may have a fifth of a CPU.
+const LIMITED: &str = r#"{
+    "global": { "duration": 1 },
+    "tasks": {
+        "free": { "instance": 2, "loop": -1, "run": 1000 },
+        "held": { "instance": 2, "loop": -1, "run": 1000, "taskgroup": "/held" }
+    },
+    "tandem": { "cgroups": { "/held": { "max": 20000, "period": 100000 } } }
+}"#;
+/// A group that weighs four times as much as another, and a nice thread.
+const WEIGHED: &str = r#"{
+    "global": { "duration": 1 },
+    "tasks": {
+        "heavy": { "instance": 8, "loop": -1, "run": 1000, "taskgroup": "/heavy" },
+        "light": { "instance": 8, "loop": -1, "run": 1000, "taskgroup": "/light", "priority": 10 }
+    },
+    "tandem": { "cgroups": { "/heavy": { "weight": 400 }, "/light": { "weight": 100 } } }
+}"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("limited.json"), LIMITED).unwrap();
+    fs::write(folder.path().join("weighed.json"), WEIGHED).unwrap();
+    for name in ["scx_simple", "selftests/minimal"] {
+        let file = name.rsplit('/').next().unwrap();
+        fs::copy(object_path(name), folder.path().join(format!("{file}.bpf.o"))).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn who_ignores_a_limit_does_more_and_wins_nothing() {
+    let folder = folder();
+    let run = ["compare", "limited.json", "-m", "smp-8", "--runs", "2", "--no-alone", "--quiet", "-s", "fair"];
+    let text = shown(folder.path(), &[&run[..], &["-s", "./scx_simple.bpf.o", "-s", "tandem"]].concat());
+    let simple = text.lines().find(|line| line.starts_with("scx_simple.bpf.o+schedutil ~")).expect(&text);
+    assert_eq!(simple.matches(" ~ ").count() + usize::from(simple.ends_with(" ~")), 1 + simple.matches('×').count());
+    let said = "~ scx_simple.bpf.o+schedutil ignored cpu.max (group /held used 2.00 CPUs of 0.2";
+    assert!(text.contains(said), "{text}");
+    assert!(!text.lines().any(|line| line.starts_with("scx_simple.bpf.o+schedutil did")), "{text}");
+    // Tandem holds the limit, and is compared.
+    assert!(!text.contains("tandem+schedutil ~"), "{text}");
+    assert!(
+        text.contains("Between tandem+schedutil and fair+schedutil") || text.contains("than tandem+schedutil"),
+        "{text}"
+    );
+    let gate =
+        ["-s", "./scx_simple.bpf.o", "--fail-if", "energy > 1.02", "--fail-if", "throughput < 0.98", "--decide", "4"];
+    let judged = tandem(folder.path(), &[&run[..], &gate].concat());
+    let (text, error) = (String::from_utf8_lossy(&judged.stdout), String::from_utf8_lossy(&judged.stderr));
+    assert_eq!(judged.status.code(), Some(6), "{error}{text}");
+    assert_eq!(text.matches("ignores cpu.max").count(), 2, "{text}");
+    // More runs would not tell, so that there are none.
+    assert!(text.contains(": 2 runs per pair"), "{text}");
+}
+
+#[test]
+fn weights_and_nice_values_are_heeded_by_those_who_look_at_them() {
+    let folder = folder();
+    let ignored = |scheduler: &str| {
+        let json =
+            shown(folder.path(), &["simulate", "weighed.json", "-m", "smp-8", "-s", scheduler, "--quiet", "--json"]);
+        let report: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let ignored = report["sched_ext"]["ignored"].as_array().cloned().unwrap_or_default();
+        ignored.iter().map(|it| it["what"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ignored("tandem"), [""; 0]);
+    assert_eq!(ignored("./scx_simple.bpf.o"), ["cpu.weight"], "it shares time by p->scx.weight");
+    assert_eq!(ignored("./minimal.bpf.o"), ["cpu.weight", "nice"]);
+    let text = shown(folder.path(), &["simulate", "weighed.json", "-m", "smp-8", "-s", "./minimal.bpf.o", "--quiet"]);
+    assert!(text.contains("It ignored cpu.weight: the scheduler has no ops.cgroup_set_weight."), "{text}");
+}
