@@ -72,6 +72,7 @@ function warnings(report) {
   const exit = report.sched_ext?.exit;
   const texts = [...report.warnings];
   if (exit) texts.unshift(`The scheduler ${report.sched_ext.name} was ejected at ${seconds(exit.at_s)}: ${exit.reason}: ${exit.message}. fair did the rest.`);
+  for (const { what, why } of report.sched_ext?.ignored ?? []) texts.push(`The scheduler ${report.sched_ext.name} ignored ${what}: ${why}.`);
   if (texts.length === 0) return null;
   return h("div", { class: "warnings" }, h("h3", {}, "Warnings"), h("ul", {}, texts.map((text) => h("li", {}, text))));
 }

@@ -37,6 +37,8 @@ struct Pair {
     governor: String,
     #[serde(default)]
     parameters: BTreeMap<String, Value>,
+    #[serde(default)]
+    ignored: BTreeMap<String, String>,
     metrics: BTreeMap<String, Metric>,
     runs: Vec<Run>,
 }
@@ -122,6 +124,8 @@ struct Judged {
     ratio_half_width: Option<f64>,
     #[serde(default)]
     why: Option<String>,
+    #[serde(default)]
+    runs: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

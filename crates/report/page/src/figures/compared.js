@@ -3,10 +3,10 @@
 
 import { axisX, axisY, dot, gridX, gridY, line, ruleX, ruleY, text } from "@observablehq/plot";
 import { figure, fresh, h, scrolled, table } from "../dom.js";
-import { interval, joules, measured, nanos, seconds } from "../format.js";
+import { count, interval, joules, measured, nanos, seconds } from "../format.js";
 import { colourAt } from "../palette.js";
 import { apart, decades, plotted, roomFor, shortened } from "./plots.js";
-import { METRICS, verdict } from "./verdict.js";
+import { METRICS, ignoredBy, verdict, verdictOf } from "./verdict.js";
 
 /** The name of a pair, as tables call it. */
 export function pairName({ scheduler, governor, parameters }) {
@@ -44,7 +44,13 @@ function chosen({ comparisons }) {
 }
 
 function comparison(one) {
-  return [forest(one), scatter(one), spreads(one, "wakeup_latency_ns", "Wakeup latency"), spreads(one, "response_ns", "Response"), everything(one)];
+  return [ignoring(one), forest(one), scatter(one), spreads(one, "wakeup_latency_ns", "Wakeup latency"), spreads(one, "response_ns", "Response"), everything(one)];
+}
+
+function ignoring({ pairs }) {
+  const said = pairs.filter((pair) => ignoredBy(pair).length > 0).map((pair) => `${pairName(pair)} ignored ${ignoredBy(pair).map(([what, why]) => `${what} (${why})`).join(", ")}`);
+  if (said.length === 0) return null;
+  return h("p", { class: "warnings" }, `${said.join("; ")}. No conclusion is drawn from a difference to a pair that did not.`);
 }
 
 /** By metric: the ratio of each pair to the first, with its interval. */
@@ -53,7 +59,8 @@ function forest({ pairs, seeds }) {
   const rows = Object.keys(METRICS).flatMap((key) =>
     pairs.slice(1).flatMap((pair) => {
       const metric = pair.metrics[key];
-      return metric?.ratio ? [{ key, metric: METRICS[key][0], pair: pairName(pair), ratio: metric.ratio, half: metric.ratio_half_width, ...verdict(key, metric.ratio, metric.ratio_half_width) }] : [];
+      const said = verdictOf(pair, pairs[0], key);
+      return metric?.ratio ? [{ key, metric: METRICS[key][0], pair: pairName(pair), ratio: metric.ratio, half: metric.ratio_half_width, ...said }] : [];
     }),
   );
   if (rows.length === 0) return null;
@@ -217,14 +224,15 @@ function matrix({ comparisons }) {
   const select = h("select", { id }, keys.map((key) => h("option", { value: key }, METRICS[key][0])));
   const place = h("div", {});
   const cell = (one, index, key) => {
-    const metric = one.pairs[index + 1]?.metrics[key];
-    const { word, kind, sign } = verdict(key, metric?.ratio, metric?.ratio_half_width);
+    const pair = one.pairs[index + 1];
+    const metric = pair?.metrics[key];
+    const { word, kind, sign } = pair ? verdictOf(pair, one.pairs[0], key) : verdict(key);
     return h("td", { class: `number cell ${kind}`, title: word }, `${interval(metric?.ratio, metric?.ratio_half_width, 3)} ${sign}`);
   };
   const show = () => {
     const rows = comparisons.map((one) => h("tr", {}, h("th", { scope: "row" }, `${one.workload} on ${one.machine}`), pairs.map((_, index) => cell(one, index, select.value))));
     const heads = h("tr", {}, h("th", { scope: "col" }, "Workload and machine"), pairs.map((pair) => h("th", { scope: "col", class: "number" }, pair)));
-    const caption = `${METRICS[select.value][0]}: ratio to ${pairName(comparisons[0].pairs[0])} with its 95 % interval. ▼ less, ▲ more, ○ undecided; green is better, orange worse.`;
+    const caption = `${METRICS[select.value][0]}: ratio to ${pairName(comparisons[0].pairs[0])} with its 95 % interval. ▼ less, ▲ more, ○ undecided, ~ not compared; green is better, orange worse.`;
     place.replaceChildren(scrolled(caption, h("table", { class: "matrix" }, h("caption", {}, caption), h("thead", {}, heads), h("tbody", {}, rows))));
   };
   select.addEventListener("change", show);
@@ -245,13 +253,16 @@ function means({ geometric_means, comparisons }) {
 const JUDGEMENTS = { worse: "✗ worse", not_worse: "✓ not worse", undecided: "○ undecided", ejected: "✗ ejected" };
 
 function gate({ judged }) {
+  // Earlier reports do not say how many.
+  const runs = judged.some((one) => one.runs) ? [{ title: "Runs", number: true, text: ({ runs }) => count(runs) }] : [];
   const columns = [
     { title: "What", text: ({ workload, machine, pair }) => `${pair}: ${workload} on ${machine}` },
     { title: "Fails if", text: ({ condition }) => condition },
-    { title: "Ratio to the baseline", number: true, text: ({ ratio, ratio_half_width }) => interval(ratio, ratio_half_width) },
+    { title: "Ratio", number: true, text: ({ ratio, ratio_half_width }) => interval(ratio, ratio_half_width) },
     { title: "Judgement", text: ({ judgement, why }) => `${JUDGEMENTS[judgement] ?? judgement}${why ? `: ${why}` : ""}` },
+    ...runs,
   ];
-  return [h("h3", {}, "Against the baseline"), table("What was judged", columns, judged)];
+  return [h("h3", {}, "Against the reference"), table("What was judged", columns, judged)];
 }
 
 function sensitivity(all) {

@@ -36,3 +36,14 @@ export function verdict(key, ratio, half) {
   const better = ratio < 1 === less;
   return { word: better ? "better" : "worse", kind: better ? "better" : "worse", sign: ratio < 1 ? "▼" : "▲" };
 }
+
+/** What the workload asks for and a pair's scheduler did not heed, with how that is known. */
+export const ignoredBy = (pair) => Object.entries(pair.ignored ?? {});
+
+/** The verdict on a metric of a pair beside the first pair; none where one of both heeded what the other ignored. */
+export function verdictOf(pair, first, key) {
+  const names = (of) => ignoredBy(of).map(([what]) => what).join();
+  if (names(pair) !== names(first)) return { word: "not compared: one of both ignored what was asked for", kind: "unsure", sign: "~" };
+  const metric = pair.metrics[key];
+  return verdict(key, metric?.ratio, metric?.ratio_half_width);
+}

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { count, instant, interval, measured, quantity } from "../../src/format.js";
 import { ranges } from "../../src/timeline/model.js";
-import { verdict } from "../../src/figures/verdict.js";
+import { verdict, verdictOf } from "../../src/figures/verdict.js";
 import { View } from "../../src/timeline/view.js";
 
 const plain = (text) => text.replaceAll(/[\u00a0\u202f]/g, " ");
@@ -34,6 +34,15 @@ test("a ratio is better or worse only where its interval leaves 1 out", () => {
   assert.equal(verdict("frames_per_s", 1.1, 0.05).word, "better");
   assert.equal(verdict("time_s", 0.9, 0.2).kind, "unsure");
   assert.equal(verdict("time_s", null, null).kind, "none");
+});
+
+test("who ignored what another one heeded is neither better nor worse", () => {
+  const metrics = { energy_j: { ratio: 0.5, ratio_half_width: 0.01 } };
+  const first = { metrics };
+  assert.equal(verdictOf({ metrics }, first, "energy_j").word, "better");
+  const ignoring = { metrics, ignored: { "cpu.max": "group /a used 2.00 CPUs of 0.22 that it may" } };
+  assert.equal(verdictOf(ignoring, first, "energy_j").sign, "~");
+  assert.equal(verdictOf(ignoring, ignoring, "energy_j").word, "better");
 });
 
 test("a view stays within its run", () => {
