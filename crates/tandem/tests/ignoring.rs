@@ -78,3 +78,13 @@ fn weights_and_nice_values_are_heeded_by_those_who_look_at_them() {
     let text = shown(folder.path(), &["simulate", "weighed.json", "-m", "smp-8", "-s", "./minimal.bpf.o", "--quiet"]);
     assert!(text.contains("It ignored cpu.weight: the scheduler has no ops.cgroup_set_weight."), "{text}");
 }
+
+#[test]
+fn a_search_finds_no_gain_in_ignoring_a_limit() {
+    let folder = folder();
+    let search = ["tune", "limited.json", "-m", "smp-8", "-s", "tandem", "--parameter", "base", "--minimise", "time"];
+    let text =
+        shown(folder.path(), &[&search[..], &["--trials", "3", "--runs", "1", "--confirm", "2", "--quiet"]].concat());
+    assert!(text.contains("Nothing better was found"), "{text}");
+    assert!(text.contains("the scheduler ignores cpu.max, which the workload asks for"), "{text}");
+}

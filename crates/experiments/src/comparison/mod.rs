@@ -51,10 +51,8 @@ impl PairResult {
     /// that is ignored is work that others are not allowed.
     pub fn ignored(&self) -> BTreeMap<&str, &str> {
         let mut ignored = BTreeMap::new();
-        for scheduler in self.outcomes.iter().filter_map(|run| run.report.sched_ext.as_ref()) {
-            for it in &scheduler.ignored {
-                ignored.entry(it.what.as_str()).or_insert(it.why.as_str());
-            }
+        for it in self.outcomes.iter().flat_map(Outcome::ignored) {
+            ignored.entry(it.what.as_str()).or_insert(it.why.as_str());
         }
         ignored
     }

@@ -4,7 +4,7 @@
 use std::slice;
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::{AppReport, ExitReport, Report};
+use tandem_simulator::metrics::{AppReport, ExitReport, IgnoredReport, Report};
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{Options, SimulationError};
 use tandem_simulator::workload::Workload;
@@ -238,6 +238,11 @@ impl Outcome {
     /// Why the scheduler went before the end of the run, if it did.
     pub fn exit(&self) -> Option<&ExitReport> {
         exit_of(&self.report)
+    }
+
+    /// What the workload asks for and the scheduler did not heed.
+    pub fn ignored(&self) -> impl Iterator<Item = &IgnoredReport> {
+        self.report.sched_ext.iter().flat_map(|scheduler| &scheduler.ignored)
     }
 }
 

@@ -2,7 +2,7 @@
 //! Is it worse than yesterday? Comparisons judged against the numbers of earlier ones.
 //!
 //! [`Baseline`] has the numbers and what they belong to, a [`Condition`] says what is worse, [`Gate`] judges each cell by
-//! each condition, [`decide`] adds runs where it is undecided; `junit` is what test runners read.
+//! each condition, [`decide()`] adds runs where it is undecided; `junit` is what test runners read.
 
 mod baseline;
 mod condition;

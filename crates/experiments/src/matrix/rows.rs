@@ -10,7 +10,7 @@ use crate::scenario::pair::Pair;
 /// Names of the columns before the parameters.
 const NAMES: [&str; 4] = ["machine", "workload", "scheduler", "governor"];
 /// What runs count besides their metrics.
-const COUNTS: [&str; 6] = ["idle_share", "switches", "migrations", "events", "time_limited", "ejected"];
+const COUNTS: [&str; 7] = ["idle_share", "switches", "migrations", "events", "time_limited", "ejected", "ignored"];
 
 /// A table of all runs in long form: what was run, the parameters, the seed, the metrics with their units in the names. What
 /// was not measured is null.
@@ -103,8 +103,15 @@ pub(crate) fn numbers(run: &Outcome) -> Vec<Value> {
         report.events.into(),
         report.time_limited.into(),
         run.exit().is_some().into(),
+        ignored(run),
     ];
     metrics().map(|metric| of_run(metric, run)).chain(counts).collect()
+}
+
+/// What the scheduler did not heed, with semicolons between; null if nothing is known.
+fn ignored(run: &Outcome) -> Value {
+    let names: Vec<&str> = run.ignored().map(|it| it.what.as_str()).collect();
+    if names.is_empty() { Value::Null } else { names.join(";").into() }
 }
 
 fn of_run(metric: Metric, run: &Outcome) -> Value {

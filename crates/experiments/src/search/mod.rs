@@ -10,7 +10,7 @@ mod method;
 mod runs;
 mod space;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -124,6 +124,7 @@ impl Tuning<'_> {
             progress,
             known: BTreeMap::new(),
             reasons: BTreeMap::new(),
+            ignored: BTreeSet::new(),
         };
         let Self { dimensions, goal, trials, seed, .. } = self;
         let search = Search { dimensions, goal, trials: *trials, seeds: self.runs, seed: *seed };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The simulations of a search: each point on each machine with each workload, beside the scheduler as it is with the same seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tandem_simulator::machine::Machine;
@@ -39,6 +39,14 @@ pub struct Runs<'a> {
     pub known: BTreeMap<Point, Option<Vec<Vec<Cost>>>>,
     /// Why points cannot be used, and how many cannot for that reason.
     pub reasons: BTreeMap<String, usize>,
+    /// What the scheduler as it is does not heed of what workloads ask for.
+    pub ignored: BTreeSet<String>,
+}
+
+/// What a run took, and what its scheduler did not heed.
+struct Ran {
+    cost: Cost,
+    ignored: Vec<String>,
 }
 
 /// One simulation.
@@ -102,13 +110,14 @@ impl<'a> Runs<'a> {
         }
         let run = |job: &Job<'_>| Ok::<_, ExperimentError>((job.point, self.cost(job)));
         let costs = run_all(&jobs, run, self.progress, "")?;
+        self.note_ignored(&open, &costs);
         if costs.len() < jobs.len() {
             return Err(ExperimentError::Interrupted);
         }
         let mut costs = costs.into_iter().peekable();
         for (index, (point, new)) in open.into_iter().enumerate() {
-            let own: Vec<Result<Cost, String>> =
-                std::iter::from_fn(|| costs.next_if(|(of, _)| *of == index)).map(|(_, cost)| cost).collect();
+            let of_point = std::iter::from_fn(|| costs.next_if(|(of, _)| *of == index));
+            let own: Vec<Result<Cost, String>> = of_point.map(|(_, run)| self.heeding(run)).collect();
             debug_assert_eq!(own.len(), new * self.cells.len());
             let known = self.known.entry(point.clone()).or_insert_with(|| Some(Vec::new()));
             match own.into_iter().collect::<Result<Vec<Cost>, String>>() {
@@ -122,6 +131,22 @@ impl<'a> Runs<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Remembers what the scheduler as it is ignores.
+    fn note_ignored(&mut self, open: &[(&Point, usize)], costs: &[(usize, Result<Ran, String>)]) {
+        let own = open.iter().position(|(point, _)| point.iter().all(Option::is_none));
+        let of_own = costs.iter().filter(|(point, _)| Some(*point) == own).filter_map(|(_, run)| run.as_ref().ok());
+        self.ignored.extend(of_own.flat_map(|run| run.ignored.iter().cloned()));
+    }
+
+    /// What a run took, unless its scheduler ignored what the scheduler as it is heeds: that is no gain.
+    fn heeding(&self, run: Result<Ran, String>) -> Result<Cost, String> {
+        let run = run?;
+        match run.ignored.iter().find(|what| !self.ignored.contains(*what)) {
+            Some(what) => Err(format!("the scheduler ignores {what}, which the workload asks for")),
+            None => Ok(run.cost),
+        }
     }
 
     /// The runs of `point`, by seed, then by cell.
@@ -154,14 +179,16 @@ impl<'a> Runs<'a> {
     ///
     /// # Errors
     /// It has no report, its scheduler did not stay, or it did nothing that could be compared.
-    fn cost(&self, job: &Job<'_>) -> Result<Cost, String> {
+    fn cost(&self, job: &Job<'_>) -> Result<Ran, String> {
         let (machine, workload) = job.cell;
         let report = self.simulator.simulate(machine, workload, &job.options, &mut NoObserver);
         let report = report.map_err(|error| error.to_string())?;
         if let Some(exit) = report.sched_ext.as_ref().and_then(|scheduler| scheduler.exit.as_ref()) {
             return Err(format!("the scheduler did not stay: {}: {}", exit.reason, exit.message));
         }
-        cost_of(&report).ok_or_else(|| "a time limit ended the run, and no work was counted".to_owned())
+        let cost = cost_of(&report).ok_or_else(|| "a time limit ended the run, and no work was counted".to_owned())?;
+        let ignored = report.sched_ext.into_iter().flat_map(|scheduler| scheduler.ignored);
+        Ok(Ran { cost, ignored: ignored.map(|it| it.what).collect() })
     }
 
     /// Why the scheduler as it is cannot be compared with.

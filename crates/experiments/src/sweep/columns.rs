@@ -35,7 +35,7 @@ impl Kind {
     /// The kind of the columns that [`rows`] makes, by their names.
     pub(crate) fn of_title(name: &str) -> Self {
         match name {
-            "machine" | "workload" | "scheduler" | "governor" | "error" | "key" => Self::Text,
+            "machine" | "workload" | "scheduler" | "governor" | "ignored" | "error" | "key" => Self::Text,
             "seed" | "switches" | "migrations" | "events" => Self::Count,
             "time_limited" | "ejected" => Self::Bool,
             _ => Self::Float,
