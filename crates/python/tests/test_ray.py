@@ -21,7 +21,8 @@ os.environ |= {
     "RAY_memory_monitor_refresh_ms": "0",
     "RAY_health_check_timeout_ms": f"{PATIENCE}000",
     "RAY_agent_register_timeout_ms": f"{PATIENCE}000",
-    "RAY_raylet_client_connect_timeout_milliseconds": f"{PATIENCE}000",
+    # A second passes between two of them.
+    "RAY_raylet_client_num_connect_attempts": f"{PATIENCE}",
     "RAY_worker_register_timeout_seconds": f"{PATIENCE}",
     "RAY_gcs_rpc_server_connect_timeout_s": f"{PATIENCE}",
     "RAY_gcs_rpc_server_reconnect_timeout_s": f"{PATIENCE}",
