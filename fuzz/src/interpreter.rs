@@ -2,7 +2,7 @@
 //! Programs from any bytes. An even first byte: the others are the program. An odd one: every 8 bytes choose an instruction
 //! that decodes, so that most inputs run. They run in the interpreter, or in both engines, which must do the same.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::fault::Fault;
@@ -93,17 +93,18 @@ fn call(id: i32) -> Option<Builtin> {
 
 /// Maps of every kind; keys have 4 bytes and values 32, with a spin lock and a timer in the first two.
 fn specs() -> Vec<MapSpec> {
-    let fields = vec![
+    let fields: Arc<[Field]> = [
         Field { offset: 0, size: 4, kind: FieldKind::SpinLock },
         Field { offset: 8, size: 16, kind: FieldKind::Timer },
         Field { offset: 24, size: 8, kind: FieldKind::Kptr("bpf_cpumask".to_owned()) },
-    ];
+    ]
+    .into();
     let storage = [kind::TASK_STORAGE, kind::CGRP_STORAGE];
     let kinds =
         [kind::ARRAY, kind::HASH, kind::LRU_HASH, kind::PERCPU_ARRAY, kind::PERCPU_HASH, kind::PERF_EVENT_ARRAY];
     let mut specs = Vec::new();
     for (number, kind) in kinds.into_iter().enumerate() {
-        let fields = if number < 2 { fields.clone() } else { Vec::new() };
+        let fields = if number < 2 { fields.clone() } else { Arc::default() };
         specs.push(MapSpec { kind, key_size: 4, value_size: 32, max_entries: CPUS, fields, ..MapSpec::default() });
     }
     for kind in [kind::QUEUE, kind::STACK, kind::BLOOM_FILTER] {

@@ -23,6 +23,11 @@ pub struct Execution {
     pub(crate) budget: u64,
     /// Instructions executed so far; up to date whenever the loop calls out.
     pub(crate) executed: u64,
+    /// Work that helpers did for the outermost program, beside instructions; [`Execution::spend`].
+    work: u64,
+    /// Instructions and work of the outermost programs before, and how much that may be, if that is limited.
+    total: u64,
+    pub(crate) most_in_total: Option<u64>,
     /// Call frames, of which the first [`depth`](Self::depth) are in use, the innermost last.
     pub(crate) frames: Box<[Frame; MAX_NESTED_FRAMES]>,
     /// Number of call frames in use: at most so many programs and callbacks are under way.
@@ -87,6 +92,28 @@ impl Execution {
     /// Instructions that the outermost program has executed so far, or did when it last ran.
     pub fn executed(&self) -> u64 {
         self.executed
+    }
+
+    /// Another outermost program begins.
+    pub(super) fn begin(&mut self) -> Result<(), FaultKind> {
+        self.total = self.total.saturating_add(self.executed).saturating_add(self.work);
+        (self.executed, self.work) = (0, 0);
+        match self.most_in_total {
+            // Once: what is called to clean up still runs.
+            Some(most) if self.total > most => {
+                self.most_in_total = None;
+                Err(FaultKind::Total(most))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts work of helpers, which the budget limits on its own: compiled code does not tell how many instructions it has executed
+    /// whenever it calls one.
+    #[inline]
+    pub(crate) fn spend(&mut self, units: u64) -> Result<(), FaultKind> {
+        self.work = self.work.saturating_add(units);
+        if self.work > self.budget { Err(FaultKind::Work(self.budget)) } else { Ok(()) }
     }
 
     /// From now on the executions of each of so many instructions are counted.

@@ -41,11 +41,11 @@ pub(crate) fn execute(
     let Some(start) = vm.code.start(function) else {
         return Err(FaultKind::BadJump(code_address(function)).into());
     };
-    let held = Held::take(vm);
     let (depth, outer_frames) = (vm.execution.depth, vm.execution.outer_frames);
     if depth == 0 {
-        vm.execution.executed = 0;
+        vm.execution.begin()?;
     }
+    let held = Held::take(vm);
     if entry == Entry::Program {
         vm.execution.outer_frames = depth;
     }
