@@ -38,6 +38,8 @@ pub struct Execution {
     arguments: Vec<Arguments>,
     /// The instruction with which a program last returned.
     pub(crate) exited: usize,
+    /// Whether the budget was used up where the function returned that a loop of the interpreter began with.
+    pub(super) over_at_exit: bool,
     /// How often each instruction was executed, if somebody wants to know.
     pub(super) profile: Option<Box<[u64]>>,
     /// The highest address behind a frame's stack; 0 before there is one.
@@ -229,6 +231,12 @@ impl Execution {
         regs[6..10].copy_from_slice(&caller.saved);
         regs[10] = caller.stack;
         Some(caller.pc as usize + 1)
+    }
+
+    /// The frame under way is left, at an instruction that the caller's frame shows as under way.
+    pub(super) fn leave_at(&mut self, pc: usize) {
+        self.depth = self.depth.saturating_sub(1);
+        self.note(pc);
     }
 
     /// Keeps the instruction that is under way, for backtraces.
