@@ -44,6 +44,7 @@ impl Memory {
         let (first, end) =
             (address.wrapping_sub(BASE) / GRANULE, address.wrapping_sub(BASE).saturating_add(size) / GRANULE);
         let granules = self.shadow.get(first as usize..end as usize);
-        address.is_multiple_of(GRANULE) && granules.is_some_and(|shadow| shadow.iter().all(|shadow| shadow & what.shadow() != 0))
+        address.is_multiple_of(GRANULE)
+            && granules.is_some_and(|shadow| shadow.iter().all(|shadow| shadow & what.shadow() != 0))
     }
 }
