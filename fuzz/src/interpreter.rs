@@ -2,9 +2,9 @@
 //! Programs from any bytes. An even first byte: the others are the program. An odd one: every 8 bytes choose an instruction
 //! that decodes, so that most inputs run. They run in the interpreter, or in both engines, which must do the same.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use tandem_bpf_vm::compile::{CodeCache, When};
+use tandem_bpf_vm::compile::{CodeCache, Limits, When};
 use tandem_bpf_vm::fault::Fault;
 use tandem_bpf_vm::helper::helper;
 use tandem_bpf_vm::host::Builtin;
@@ -23,6 +23,8 @@ const LIMIT: u64 = 1 << 20;
 const CONTEXT: u64 = 256;
 /// Instructions of a generated program.
 const SLOTS: usize = 256;
+/// Limits under which short functions are compiled and call long ones, which are interpreted.
+const IN_PART: Limits = Limits { function: 12, all: 1 << 10 };
 /// Calls with this number and more are of [`KFUNCS`].
 const FIRST_KFUNC: i32 = 1000;
 
@@ -36,7 +38,7 @@ pub fn run(bytes: &[u8]) {
 
 /// Runs bytes as a program; returns its result, or `None` if the bytes are no program.
 pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
-    execute_on(bytes, false).map(|(outcome, _)| outcome)
+    execute_on(bytes, None).map(|(outcome, _)| outcome)
 }
 
 /// Runs bytes as a program in both engines.
@@ -44,10 +46,15 @@ pub fn execute(bytes: &[u8]) -> Option<Result<Outcome, Fault>> {
 /// # Panics
 /// They differ in the result, in a fault or its place, in the instructions executed, in pages missed or in a byte of memory.
 pub fn engines(bytes: &[u8]) {
-    let Some([interpreted, compiled]) = execute_on(bytes, false).zip(execute_on(bytes, true)).map(<[_; 2]>::from)
-    else {
-        return;
-    };
+    let Some(interpreted) = execute_on(bytes, None) else { return };
+    for limits in [Limits::default(), IN_PART] {
+        let compiled = execute_on(bytes, Some(limits)).expect("the bytes are a program");
+        same(&interpreted, &compiled);
+    }
+}
+
+/// Compares what two engines did.
+fn same(interpreted: &(Result<Outcome, Fault>, Instance), compiled: &(Result<Outcome, Fault>, Instance)) {
     assert_eq!(interpreted.0, compiled.0, "interpreted, and compiled");
     let [one, other] = [&interpreted.1, &compiled.1];
     assert_eq!(one.executed(), other.executed(), "instructions interpreted, and compiled");
@@ -56,13 +63,13 @@ pub fn engines(bytes: &[u8]) {
     assert!(one.memory.same_bytes(&other.memory), "memory differs");
 }
 
-/// Runs bytes as a program, compiled or not; returns the result and the instance, or `None` if the bytes are no program.
-fn execute_on(bytes: &[u8], compiled: bool) -> Option<(Result<Outcome, Fault>, Instance)> {
+/// Runs bytes as a program, compiled within limits or not at all; returns the result and the instance, or `None` if the bytes are no program.
+fn execute_on(bytes: &[u8], compiled: Option<Limits>) -> Option<(Result<Outcome, Fault>, Instance)> {
     let (first, rest) = bytes.split_first()?;
     let program = if first % 2 == 0 { rest.to_vec() } else { generate(rest) };
     let Ok(mut vm) = Instance::from_instructions(&program, &call, BUDGET) else { return None };
-    if compiled {
-        vm.compile(&CodeCache::default(), When::Entered).expect("there is a compiler for this machine");
+    if let Some(limits) = compiled {
+        vm.compile(&CodeCache::with_limits(limits), When::Entered).expect("there is a compiler for this machine");
         vm.compile_all().expect("what decodes compiles");
     }
     vm.memory = Memory::new(LIMIT);
@@ -93,17 +100,18 @@ fn call(id: i32) -> Option<Builtin> {
 
 /// Maps of every kind; keys have 4 bytes and values 32, with a spin lock and a timer in the first two.
 fn specs() -> Vec<MapSpec> {
-    let fields = vec![
+    let fields: Arc<[Field]> = [
         Field { offset: 0, size: 4, kind: FieldKind::SpinLock },
         Field { offset: 8, size: 16, kind: FieldKind::Timer },
         Field { offset: 24, size: 8, kind: FieldKind::Kptr("bpf_cpumask".to_owned()) },
-    ];
+    ]
+    .into();
     let storage = [kind::TASK_STORAGE, kind::CGRP_STORAGE];
     let kinds =
         [kind::ARRAY, kind::HASH, kind::LRU_HASH, kind::PERCPU_ARRAY, kind::PERCPU_HASH, kind::PERF_EVENT_ARRAY];
     let mut specs = Vec::new();
     for (number, kind) in kinds.into_iter().enumerate() {
-        let fields = if number < 2 { fields.clone() } else { Vec::new() };
+        let fields = if number < 2 { fields.clone() } else { Arc::default() };
         specs.push(MapSpec { kind, key_size: 4, value_size: 32, max_entries: CPUS, fields, ..MapSpec::default() });
     }
     for kind in [kind::QUEUE, kind::STACK, kind::BLOOM_FILTER] {
@@ -139,13 +147,37 @@ fn code(choice: &[u8; 8]) -> u8 {
     CODES[usize::from(choice[0]) % CODES.len()]
 }
 
+/// A number: mostly any, and for an eighth of all bytes one that compilers treat as a special case.
+fn number32(bytes: [u8; 4]) -> i32 {
+    let any = i32::from_le_bytes(bytes);
+    if bytes[0] % 8 == 7 { special(bytes[1], 32) as i32 } else { any }
+}
+
+/// A number of 64 bits, likewise.
+fn number64(choice: &[u8; 8]) -> u64 {
+    let any = i64::from(i32::from_le_bytes([choice[4], choice[5], choice[6], choice[7]])) as u64;
+    if choice[4] % 8 < 6 { any } else { special(choice[5], if choice[4] % 8 == 6 { 64 } else { 32 }) }
+}
+
+/// The least and the greatest number of so many bits, 0, powers of two, a little more or less than any of them, and their negatives.
+fn special(choice: u8, bits: u32) -> u64 {
+    let power = 1_u64 << (u32::from(choice % 64) % bits);
+    let power = if choice.is_multiple_of(7) { 0 } else { power };
+    match choice / 64 {
+        0 => power,
+        1 => power.wrapping_sub(1),
+        2 => power.wrapping_neg(),
+        _ => !power,
+    }
+}
+
 /// What the operation code needs of the other fields.
 fn encode(choice: &[u8; 8], number: usize, starts: &[usize], program: &mut Vec<u8>) {
     let [_, registers, off0, off1, imm @ ..] = *choice;
     let code = code(choice);
     let (mut dst, mut src) = (registers % 16 % 11, registers / 16 % 11);
     let mut off = i16::from_le_bytes([off0, off1]);
-    let mut imm = i32::from_le_bytes(imm);
+    let mut imm = number32(imm);
     let target = usize::from(off as u16) % starts.len();
     let distance = starts[target] as i32 - starts[number] as i32 - 1;
     match code & 7 {
@@ -174,7 +206,7 @@ fn encode(choice: &[u8; 8], number: usize, starts: &[usize], program: &mut Vec<u
 fn load(choice: &[u8; 8], (dst, distance): (u8, i32), program: &mut Vec<u8>) {
     let number = u64::from(choice[4]);
     let (src, value) = match choice[1] >> 6 {
-        0 => (0, i64::from(i32::from_le_bytes([choice[4], choice[5], choice[6], choice[7]])) as u64),
+        0 => (0, number64(choice)),
         1 => (0, BASE + number),
         2 => (0, MAP_BASE + number % 16 * 0x100),
         _ => (4, u64::from(distance as u32)),

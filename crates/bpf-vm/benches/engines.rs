@@ -7,7 +7,7 @@ mod assembler;
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tandem_bpf_vm::compile::{CodeCache, When};
+use tandem_bpf_vm::compile::{CodeCache, Limits, When};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
 use tandem_bpf_vm::host::{Args, Host};
 use tandem_bpf_vm::instance::Instance;
@@ -178,5 +178,35 @@ fn engines(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, engines);
+/// A function of so many instructions, every fourth of which may jump: what compiles worst.
+fn branchy(instructions: usize) -> Vec<u8> {
+    let round = |number: usize| {
+        let (bit, register) = (number % 31, 2 + number % 4);
+        format!("mov %r{register}, %r1\nrsh %r{register}, {bit}\njset %r{register}, 1, +1\nadd %r0, %r{register}\n")
+    };
+    let text: String = (0..instructions / 4).map(round).collect();
+    assembler::assemble(&format!("mov %r0, 0\n{text}exit")).expect("the program is right")
+}
+
+/// How long functions take to compile, an instruction.
+fn compiling(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("compiling");
+    group.sample_size(10);
+    for instructions in [1 << 10, 1 << 12, 1 << 14, 1 << 15] {
+        let code = branchy(instructions);
+        let vm = || Instance::from_instructions(&code, &|_| None, u64::MAX).expect("the program decodes");
+        group.throughput(Throughput::Elements(instructions as u64));
+        group.bench_function(instructions.to_string(), |bencher| {
+            bencher.iter(|| {
+                let limits = Limits { function: usize::MAX, all: usize::MAX };
+                let mut vm = vm();
+                vm.compile(&CodeCache::with_limits(limits), When::Entered).expect("there is a compiler");
+                vm.compile_all().expect("the program compiles");
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, engines, compiling);
 criterion_main!(benches);

@@ -66,6 +66,14 @@ pub enum FaultKind {
     /// The program executed more instructions than it may.
     #[error("the program executed more than {0} instructions: an endless loop?")]
     Budget(u64),
+    /// The helpers and kernel functions that the program called had to copy, compare or search more than it may make them.
+    #[error(
+        "the functions that the program called did as much work as {0} instructions: what it gives them is too large"
+    )]
+    Work(u64),
+    /// All programs together executed more instructions than they may, the work of their helpers included.
+    #[error("the programs executed more than {0} instructions in all, with what their helpers did")]
+    Total(u64),
     /// The program nested more calls than the kernel allows (`MAX_CALL_FRAMES`), or its stack has no room left.
     #[error("more than {0} nested calls")]
     CallDepth(usize),

@@ -3,7 +3,9 @@
 
 use crate::errno::{Errno, OpError};
 use crate::fault::Fault;
+use crate::handle::HandleState;
 use crate::instance::Instance;
+use crate::memory::Memory;
 use crate::timer::TimerStart;
 
 /// Arguments of a helper or kernel function: r1 to r5.
@@ -86,6 +88,15 @@ pub trait Host {
     /// Drops the reference to an object of the host whose pointer a map value or an object of a program owned, once
     /// that owner is gone. The host does what the type's destructor does (`bpf_task_release` for a `task_struct`).
     fn kptr_dropped(&mut self, _type_name: &str, _address: u64) {}
+
+    /// Whether an object of the host is at `address` that a program may have a reference to, or storage of: a task, a cgroup. By default
+    /// any live object of the memory is one.
+    fn owns(&self, memory: &Memory, address: u64) -> bool {
+        memory.size_of(address).is_some()
+    }
+
+    /// A program has ended without destroying an iterator of the host (`HandleKind::Host`), of this name and state.
+    fn iterator_dropped(&mut self, _name: &'static str, _state: HandleState) {}
 
     /// Value of the event at `index` of a perf event array: (counter, enabled ns, running ns).
     ///

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::compile::{CodeCache, CompileError, Used, When};
 use crate::fault::{Fault, FaultKind, Location};
+use crate::handle::Handles;
 use crate::helper::HelperState;
 use crate::host::{Args, Builtin, Host};
 use crate::insn::decode::{DecodeError, Resolved, callee_slot, function_starts};
@@ -48,6 +49,7 @@ pub struct Instance {
     pub(crate) helpers: HelperState,
     pub(crate) kfuncs: KfuncState,
     pub(crate) execution: Execution,
+    pub(crate) handles: Handles,
     /// Addresses of the object's data sections.
     pub(crate) data: Vec<u64>,
     pub(crate) nr_cpus: u32,
@@ -95,6 +97,7 @@ impl Instance {
             helpers: HelperState::default(),
             kfuncs: KfuncState::default(),
             execution,
+            handles: Handles::default(),
             data: Vec::new(),
             nr_cpus,
             missing_pages: 0,
@@ -105,7 +108,7 @@ impl Instance {
     /// An instance without code, for tests of functions that work on memory.
     #[cfg(test)]
     pub(crate) fn bare(nr_cpus: u32, limit: u64) -> Self {
-        Self::of_code(Code::default(), Memory::new(limit), Execution::default(), nr_cpus)
+        Self::of_code(Code::default(), Memory::new(limit), Execution::new(1 << 20), nr_cpus)
     }
 
     /// Lets compiled code run from now on, which does the same as the interpreter, sooner. `when` says at which of its runs a
@@ -153,6 +156,12 @@ impl Instance {
     /// From its next run on, the outermost program may execute so many instructions.
     pub fn set_budget(&mut self, budget: u64) {
         self.execution.budget = budget;
+    }
+
+    /// All programs of the instance together may execute so many instructions, the work of their helpers included
+    /// ([`Instance::spend`]). The first one that begins after that is stopped with [`FaultKind::Total`], and none later.
+    pub fn set_total_budget(&mut self, budget: u64) {
+        self.execution.most_in_total = Some(budget);
     }
 
     /// The program or subprogram with this name.
@@ -207,6 +216,26 @@ impl Instance {
             return Err(FaultKind::BadJump(code_address).into());
         };
         interp::execute(self, host, function, args, Entry::Callback)
+    }
+
+    /// Counts work of a helper or kernel function that grows with what a program gives it, in units of about an instruction's time.
+    /// The outermost program may do as much such work as it may execute instructions. It is no instruction that takes simulated time.
+    ///
+    /// # Errors
+    /// [`FaultKind::Work`]: that is used up.
+    #[inline]
+    pub fn spend(&mut self, units: u64) -> Result<(), FaultKind> {
+        self.execution.spend(units)
+    }
+
+    /// Counts that so many bytes are checked, copied, compared or zeroed, a word at a time: all that there are at most, where a program
+    /// gives a number that no object has.
+    ///
+    /// # Errors
+    /// As [`Instance::spend`].
+    #[inline]
+    pub fn spend_bytes(&mut self, bytes: u64) -> Result<(), FaultKind> {
+        self.spend(bytes.min(self.memory.extent()) / 8)
     }
 
     /// Where the running program is, innermost call first, then the programs around it; empty if none runs.

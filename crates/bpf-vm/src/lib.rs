@@ -30,7 +30,7 @@
 //! - [`insn`]: instructions, decoded once. [`ops`]: the meaning of each. [`interp`]: runs them. [`compile`]: turns them into the
 //!   machine's own, which run sooner.
 //! - [`memory`]: the arena, every access checked. [`fault`]: what can go wrong at run time, and where.
-//! - [`global`]: variables of a loaded object, by name.
+//! - [`global`]: variables of a loaded object, by name. [`handle`]: iterators and dynptrs, which programs cannot forge.
 //! - [`map`]: BPF maps. [`helper`]: BPF helpers. [`kfunc`]: the kernel functions that BPF itself brings. [`timer`]:
 //!   `bpf_timer`. [`mod@format`]: `bpf_printk` and its like.
 //! - `plain`: functions that compiled code calls without ado. [`names`]: names that are written shorter than they are.
@@ -48,6 +48,7 @@ pub mod errno;
 pub mod fault;
 pub mod format;
 pub mod global;
+pub mod handle;
 pub mod helper;
 pub mod host;
 pub mod insn;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::btf::{Btf, Kind, Type, TypeId};
 use crate::core_relo;
 use crate::fault::{FaultKind, Location};
+use crate::handle::Handles;
 use crate::helper::{HelperState, helper};
 use crate::host::Builtin;
 use crate::insn::decode::{DecodeError, Resolved};
@@ -14,7 +15,7 @@ use crate::instance::Instance;
 use crate::interp::{Code, CodeBuilder, Execution};
 use crate::kfunc::{KfuncState, kfunc};
 use crate::linked::{LinkCache, Links};
-use crate::map::{MapError, MapId, MapSpec, Maps};
+use crate::map::{MapError, MapId, MapSpec, Maps, fields, set_apart};
 use crate::memory::{Memory, PAGE_SIZE, Protection};
 use crate::object::{DataSection, Extern, ExternKind, Function, Object, Target};
 use crate::open::OpenObject;
@@ -133,7 +134,7 @@ impl OpenObject {
         let object = self.into_object();
         let mut maps = Maps::default();
         let handles = make_maps(&object, environment.nr_cpus, &mut maps, &mut memory)?;
-        let place = |section| place(section, environment, &mut memory);
+        let place = |section| place(section, &object.btf, environment, &mut memory);
         let data = object.data.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let symbols = resolve_externs(&object, &loaded, environment, &mut memory)?;
         let links = Links {
@@ -156,6 +157,7 @@ impl OpenObject {
             helpers: HelperState::default(),
             kfuncs: KfuncState::default(),
             execution: Execution::new(environment.budget),
+            handles: Handles::default(),
             data,
             nr_cpus: environment.nr_cpus,
             missing_pages: 0,
@@ -180,7 +182,12 @@ fn make_maps(object: &Object, nr_cpus: u32, maps: &mut Maps, memory: &mut Memory
 }
 
 /// Gives a data section its place.
-fn place(section: &DataSection, environment: &Environment<'_>, memory: &mut Memory) -> Result<u64, LoadError> {
+fn place(
+    section: &DataSection,
+    btf: &Btf,
+    environment: &Environment<'_>,
+    memory: &mut Memory,
+) -> Result<u64, LoadError> {
     if section.arena {
         return place_in_arena(section, environment.arena_data_last, memory);
     }
@@ -190,6 +197,11 @@ fn place(section: &DataSection, environment: &Environment<'_>, memory: &mut Memo
     let address = memory.alloc(size, protection).map_err(full)?;
     let room = memory.host_write(address, size).map_err(|error| full(error.into()))?;
     room.copy_from_slice(&section.bytes);
+    for variable in &section.variables {
+        let mut fields = fields(btf, variable.type_id);
+        fields.retain(|field| u64::from(field.offset) + u64::from(field.size) <= variable.size);
+        set_apart(memory, &fields, address + variable.offset).map_err(|error| full(error.into()))?;
+    }
     Ok(address)
 }
 

@@ -11,12 +11,17 @@ use crate::fault::{Fault, FaultKind};
 use crate::host::{Args, Clock, Host};
 use crate::instance::{Instance, Outcome};
 use crate::map::{FieldKind, MapId};
-use crate::memory::Protection;
+use crate::memory::{Kept, Protection};
 
 /// `BPF_F_TIMER_ABS`.
 const ABSOLUTE: u64 = 1;
 /// `BPF_F_TIMER_CPU_PIN`.
 const CPU_PIN: u64 = 2;
+
+/// Bytes that a timer takes here and, armed, at the host, at most.
+const PER_TIMER: u64 = 320;
+/// Work that a timer is to start, which the host remembers.
+const STARTING: u64 = 16;
 
 /// A timer that a program starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +40,7 @@ pub struct TimerStart {
 #[derive(Debug, Default)]
 pub struct Timers {
     timers: BTreeMap<u64, Timer>,
+    most: Kept,
     /// Timers whose callbacks run, the innermost last.
     running: Vec<u64>,
 }
@@ -108,6 +114,7 @@ fn do_init(vm: &mut Instance, timer: u64, handle: u64, clock: Clock) -> Result<(
     let misuse = || FaultKind::Misuse(format!("bpf_timer_init: there is no timer of this map at {timer:#x}"));
     let map = vm.maps.by_handle(handle).ok_or_else(misuse)?;
     let (value, _) = vm.memory.object_at(timer).ok_or_else(misuse)?;
+    vm.spend(vm.maps.values(map))?;
     let key = vm.maps.key_of(map, value).ok_or_else(misuse)?;
     let is_timer = |spec: &crate::map::MapSpec| {
         let mut timers = spec.fields.iter().filter(|field| field.kind == FieldKind::Timer);
@@ -116,7 +123,9 @@ fn do_init(vm: &mut Instance, timer: u64, handle: u64, clock: Clock) -> Result<(
     if !vm.maps.spec(map).is_some_and(is_timer) {
         return Err(misuse().into());
     }
-    vm.timers.timers.insert(timer, Timer { clock, map, key, value, callback: None });
+    let Timers { timers, most, .. } = &mut vm.timers;
+    most.one_more(&mut vm.memory, timers.len(), PER_TIMER + key.len() as u64)?;
+    timers.insert(timer, Timer { clock, map, key, value, callback: None });
     Ok(())
 }
 
@@ -137,13 +146,15 @@ pub(crate) fn start(vm: &mut Instance, host: &mut dyn Host, [at, ns, flags, ..]:
     let Some(Timer { clock, callback: Some(_), .. }) = vm.timers.timers.get(&at) else {
         return error(Errno::EINVAL);
     };
+    let clock = *clock;
+    vm.spend(STARTING)?;
     // Times are signed in the kernel (`ktime_t`): a negative delay has already passed, and a sum stops at KTIME_MAX.
     let ns = (ns as i64).max(0) as u64;
     let expires = match flags & ABSOLUTE {
-        0 => host.now(*clock).saturating_add(ns).min(i64::MAX as u64),
+        0 => host.now(clock).saturating_add(ns).min(i64::MAX as u64),
         _ => ns,
     };
-    host.timer_start(TimerStart { timer: at, expires, clock: *clock, pinned: flags & CPU_PIN != 0 });
+    host.timer_start(TimerStart { timer: at, expires, clock, pinned: flags & CPU_PIN != 0 });
     Ok(0)
 }
 

@@ -155,7 +155,7 @@ fired:
 fn a_timer_gives_its_callback_the_key_and_the_value() {
     crate::engine::on_every_engine(|| {
         let (mut vm, mut host) = (load(TIMER), TestHost::default());
-        let fields = vec![Field { offset: 0, size: 16, kind: FieldKind::Timer }];
+        let fields = [Field { offset: 0, size: 16, kind: FieldKind::Timer }].into();
         let map = vm.map_create(MapSpec { value_size: 24, fields, ..spec(kind::ARRAY) }).unwrap();
         let value = vm.maps().peek_address(map, &3_u32.to_le_bytes(), 0).unwrap();
         assert_eq!(run(&mut vm, &mut host, [map.handle(), value, 0, 0, 0]), 0);

@@ -6,6 +6,7 @@ mod c_programs;
 mod callbacks;
 mod conformance;
 mod engine;
+mod forged;
 mod loading;
 mod owned;
 mod properties;

@@ -38,12 +38,12 @@ fn call(id: i32) -> Option<Builtin> {
 
 /// A map whose values are one pointer, and one with key 1 that holds `pointer`.
 fn owner(vm: &mut Instance, kind: u32, type_name: &str, pointer: u64) -> MapId {
-    let fields = vec![Field { offset: 0, size: 8, kind: FieldKind::Kptr(type_name.to_owned()) }];
+    let fields = [Field { offset: 0, size: 8, kind: FieldKind::Kptr(type_name.to_owned()) }].into();
     let spec = MapSpec { kind, key_size: 4, value_size: 8, max_entries: 2, fields, ..MapSpec::default() };
     let map = vm.map_create(spec).unwrap();
     set(vm, map);
     let value = vm.maps().peek_address(map, &[1, 0, 0, 0], 0).unwrap();
-    vm.memory.store::<8>(value, pointer).unwrap();
+    vm.memory.host_store::<8>(value, pointer).unwrap();
     map
 }
 
@@ -59,7 +59,7 @@ fn run(vm: &mut Instance, kernel: &mut Kernel) -> u64 {
 #[test]
 fn a_cpumask_goes_with_the_element_that_owned_it() {
     crate::engine::on_every_engine(|| {
-        let mut vm = prepared(Instance::from_instructions(&CREATE, &call, 100).unwrap());
+        let mut vm = prepared(Instance::from_instructions(&CREATE, &call, 1000).unwrap());
         let mut kernel = Kernel::default();
         let mask = run(&mut vm, &mut kernel);
         let map = owner(&mut vm, kind::HASH, "bpf_cpumask", mask);
@@ -75,7 +75,7 @@ fn a_cpumask_goes_with_the_element_that_owned_it() {
 fn a_pointer_to_a_task_goes_back_to_the_host() {
     crate::engine::on_every_engine(|| {
         for kind in [kind::HASH, kind::ARRAY, kind::PERCPU_HASH] {
-            let mut vm = prepared(Instance::from_instructions(&CREATE, &call, 100).unwrap());
+            let mut vm = prepared(Instance::from_instructions(&CREATE, &call, 1000).unwrap());
             let mut kernel = Kernel::default();
             let task = vm.memory.alloc(64, Protection::ReadWrite).unwrap();
             let map = owner(&mut vm, kind, "task_struct", task);

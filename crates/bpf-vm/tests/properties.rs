@@ -60,16 +60,36 @@ fn results(pieces: &[Vec<u8>], dst: &[u64], src: u64) -> Vec<Vec<u64>> {
     interpreted.into_iter().map(|(_, words)| words).collect()
 }
 
-/// r1 op r2, in two forms: by register, by immediate.
-fn alu(code: u8, off: i16, src: u64) -> [Vec<u8>; 2] {
-    let of = |operation: [u8; 8]| [slot(0xbf, 4, 1, 0, 0), operation].concat();
-    [of(slot(code | 8, 4, 2, off, 0)), of(slot(code, 4, 0, off, src as i32))]
+/// A register is a number that the compiler knows.
+fn constant(register: u8, value: u64) -> Vec<u8> {
+    [slot(0x18, register, 0, 0, value as i32), slot(0, 0, 0, 0, (value >> 32) as i32)].concat()
 }
 
-/// Whether `r1 op r2` jumps, in the same two forms.
-fn jump(code: u8, src: u64) -> [Vec<u8>; 2] {
+/// r1 op r2, in three forms: by register, by a register that the compiler knows, by immediate.
+fn alu(code: u8, off: i16, src: u64) -> [Vec<u8>; 3] {
+    let of = |operation: [u8; 8]| [slot(0xbf, 4, 1, 0, 0), operation].concat();
+    let known = [constant(5, src), of(slot(code | 8, 4, 5, off, 0))].concat();
+    [of(slot(code | 8, 4, 2, off, 0)), known, of(slot(code, 4, 0, off, src as i32))]
+}
+
+/// dst op r1, dst op r2 and dst op src, where the compiler knows dst and src.
+fn alu_of_known(code: u8, off: i16, dst: u64, src: u64) -> [Vec<u8>; 3] {
+    let of = |src: u8| [constant(4, dst), slot(code | 8, 4, src, off, 0).to_vec()].concat();
+    [of(1), of(2), [constant(5, src), of(5)].concat()]
+}
+
+/// Whether `r1 op r2` jumps, in the same three forms as [`alu`].
+fn jump(code: u8, src: u64) -> [Vec<u8>; 3] {
     let of = |jump: [u8; 8]| [slot(0xb7, 4, 0, 0, 1), jump, slot(0xb7, 4, 0, 0, 0)].concat();
-    [of(slot(code | 8, 1, 2, 1, 0)), of(slot(code, 1, 0, 1, src as i32))]
+    let known = [constant(5, src), of(slot(code | 8, 1, 5, 1, 0))].concat();
+    [of(slot(code | 8, 1, 2, 1, 0)), known, of(slot(code, 1, 0, 1, src as i32))]
+}
+
+/// Operations of arithmetic: code, whether signed, class, bits.
+fn arithmetic() -> Vec<(u8, i16, u8, u32)> {
+    let unsigned = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xa0, 0xb0, 0xc0].map(|code| (code, 0));
+    let operations = unsigned.into_iter().chain([(0x30, 1), (0x90, 1)]);
+    operations.flat_map(|(code, off)| [(code, off, 7, 64), (code, off, 4, 32)]).collect()
 }
 
 /// Arithmetic of a width, in 128 bits where nothing wraps, then cut: an independent way to the same numbers.
@@ -128,11 +148,15 @@ fn compare(code: u8, bits: u32, dst: u64, src: u64) -> bool {
     }
 }
 
-/// Any number, and more often one where something changes.
+/// Any number, and more often one that compilers treat as a special case: a power of two of 64 or of 32 bits, the greatest and the least
+/// number, one more or less, and the negatives of these.
 fn operand() -> impl Strategy<Value = u64> {
-    let edges =
-        [0, 1, 2, 31, 32, 63, 64, u64::MAX, 1 << 63, (1 << 63) - 1, 1 << 31, (1 << 31) - 1, 0xffff_ffff, 1 << 32];
-    prop_oneof![any::<u64>(), prop::sample::select(edges.to_vec()), (-5i64..5).prop_map(|value| value as u64)]
+    let power = (0u32..64, -1i64..2, any::<bool>()).prop_map(|(bit, more, negative)| {
+        let near = (1u64 << bit).wrapping_add_signed(more);
+        if negative { near.wrapping_neg() } else { near }
+    });
+    let half = power.clone().prop_map(|value| u64::from(value as u32));
+    prop_oneof![any::<u64>(), power, half, (-5i64..70).prop_map(|value| value as u64)]
 }
 
 /// What `src` is when only 32 bits of it are in the instruction.
@@ -144,7 +168,8 @@ fn immediate(src: u64) -> u64 {
 fn likely() -> impl Strategy<Value = [u8; 8]> {
     let codes: Vec<u8> = (0..=255).filter(|code| !matches!(code & 7, 0) && *code != 0x8d).collect();
     let off = prop_oneof![Just(0i16), -12i16..12, prop::sample::select(vec![-8i16, -16, -512])];
-    let imm = prop_oneof![Just(0i32), Just(1), -3i32..20, Just(16), Just(0xf1)];
+    let imm =
+        prop_oneof![Just(0i32), Just(1), -3i32..20, Just(16), Just(0xf1), operand().prop_map(|value| value as i32)];
     (prop::sample::select(codes), 0u8..11, 0u8..11, off, imm).prop_map(|(code, dst, src, off, imm)| {
         let by_register = matches!(code & 7, 4..) && code & 8 != 0;
         let imm = if by_register || matches!(code & 0xe7, 0x61 | 0x63) { 0 } else { imm };
@@ -212,7 +237,7 @@ fn the_least_number_divided_by_itself_is_one() {
     let wide = i64::from(least) as u64;
     for (class, dst) in [(4, u64::from(least as u32)), (7, wide)] {
         let divisions = [0x30, 0x90].map(|code| alu(code | class, 1, wide)).concat();
-        assert_eq!(results(&divisions, &[dst, 7], wide), [[1, 1, 0, 0], [0, 0, 7, 7]]);
+        assert_eq!(results(&divisions, &[dst, 7], wide), [[1, 1, 1, 0, 0, 0], [0, 0, 0, 7, 7, 7]]);
     }
     // r1 / (the least number of 64 bits), which no immediate can say.
     let code =
@@ -238,14 +263,25 @@ proptest! {
 
     #[test]
     fn arithmetic_is_that_of_wide_integers(dst in operands(), src in operand()) {
-        let unsigned = [0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x90, 0xa0, 0xb0, 0xc0].map(|code| (code, 0));
-        let operations = unsigned.into_iter().chain([(0x30, 1), (0x90, 1)]);
-        let cases: Vec<_> = operations.flat_map(|(code, off)| [(code, off, 7, 64), (code, off, 4, 32)]).collect();
+        let cases = arithmetic();
         let pieces: Vec<_> = cases.iter().flat_map(|(code, off, class, _)| alu(code | class, *off, src)).collect();
         for (dst, results) in dst.iter().zip(results(&pieces, &dst, src)) {
-            for ((code, off, _, bits), both) in cases.iter().zip(results.chunks(2)) {
-                let expected = [src, immediate(src)].map(|src| oracle(*code, *off == 1, *bits, *dst, src));
-                prop_assert_eq!(both, expected, "{:#x} {} {} {:#x}", code, off, bits, dst);
+            for ((code, off, _, bits), all) in cases.iter().zip(results.chunks(3)) {
+                let expected = [src, src, immediate(src)].map(|src| oracle(*code, *off == 1, *bits, *dst, src));
+                prop_assert_eq!(all, expected, "{:#x} {} {} {:#x}", code, off, bits, dst);
+            }
+        }
+    }
+
+    #[test]
+    fn arithmetic_on_a_number_that_the_compiler_knows_is_the_same(dst in operand(), src in operands(), other in operand()) {
+        let cases = arithmetic();
+        let of_known = |(code, off, class, _): &(u8, i16, u8, u32)| alu_of_known(code | class, *off, dst, other);
+        let pieces: Vec<_> = cases.iter().flat_map(of_known).collect();
+        for (src, results) in src.iter().zip(results(&pieces, &src, other)) {
+            for ((code, off, _, bits), all) in cases.iter().zip(results.chunks(3)) {
+                let expected = [*src, other, other].map(|src| oracle(*code, *off == 1, *bits, dst, src));
+                prop_assert_eq!(all, expected, "{:#x} {} {} {:#x}", code, off, bits, src);
             }
         }
     }
@@ -256,9 +292,9 @@ proptest! {
         let cases = codes.map(|code| [(code, 5, 64), (code, 6, 32)]).concat();
         let pieces: Vec<_> = cases.iter().flat_map(|(code, class, _)| jump(code | class, src)).collect();
         for (dst, results) in dst.iter().zip(results(&pieces, &dst, src)) {
-            for ((code, _, bits), both) in cases.iter().zip(results.chunks(2)) {
-                let expected = [src, immediate(src)].map(|src| u64::from(compare(*code, *bits, *dst, src)));
-                prop_assert_eq!(both, expected, "{:#x} {} {:#x}", code, bits, dst);
+            for ((code, _, bits), all) in cases.iter().zip(results.chunks(3)) {
+                let expected = [src, src, immediate(src)].map(|src| u64::from(compare(*code, *bits, *dst, src)));
+                prop_assert_eq!(all, expected, "{:#x} {} {:#x}", code, bits, dst);
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 
-use super::{CompileError, Compiled};
+use super::{CompileError, Compiled, Limits};
 use crate::fault::Fault;
 use crate::host::{Args, Host};
 use crate::instance::Instance;
@@ -33,7 +33,7 @@ pub(super) struct Workshop(Module);
 impl Workshop {
     /// # Errors
     /// Always.
-    pub(super) fn new(_: &Code) -> Result<Self, CompileError> {
+    pub(super) fn new(_: &Code, _: Limits) -> Result<Self, CompileError> {
         Err(CompileError::Machine("this program was built without it".to_owned()))
     }
 
@@ -46,7 +46,7 @@ impl Workshop {
     }
 }
 
-pub(super) fn instructions_to_reach(_: &Code, _: usize) -> u64 {
+pub(super) fn instructions_to_reach(_: &Code, _: usize, _: Limits) -> u64 {
     0
 }
 

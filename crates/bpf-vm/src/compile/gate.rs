@@ -353,6 +353,33 @@ unsafe extern "C" fn call_out(context: *mut Context<'_>, r1: u64, r2: u64, r3: u
     }
 }
 
+/// Calls a function that is not compiled with r1 to r5; `place` and `left` of the context say where. Its frame is the innermost one.
+unsafe extern "C" fn interpret(context: *mut Context<'_>, r1: u64, r2: u64, r3: u64, r4: u64, r5: u64) -> Returned {
+    // SAFETY: compiled code passes the context that it got; its host and code live as long as `run` runs.
+    unsafe {
+        let context = &mut *context;
+        let (pc, depth, left) = (context.place as usize, context.depth(), context.left);
+        let (vm, host, code) = (&mut *context.vm, &mut *context.host, &*context.code);
+        vm.execution.depth = depth;
+        vm.execution.executed = executed(vm.execution.budget, left);
+        let args = [r1, r2, r3, r4, r5];
+        let called = catch_unwind(AssertUnwindSafe(|| interp::interpret(vm, host, code, pc, args)));
+        context.refresh();
+        match called {
+            Ok(Ok(value)) => Returned::value(value),
+            // The interpreter has told the instance where.
+            Ok(Err(fault)) => {
+                context.fault = Some(fault);
+                Returned::FAULT
+            }
+            Err(panic) => {
+                context.panic = Some(panic);
+                Returned::FAULT
+            }
+        }
+    }
+}
+
 /// Calls a plain function with r1 to r5; `place` and `left` of the context say where, which only a fault asks.
 unsafe extern "C" fn plain(context: *mut Context<'_>, r1: u64, r2: u64, r3: u64, r4: u64, r5: u64) -> Returned {
     // SAFETY: compiled code passes the context that it got; its host and code live as long as `run` runs.
@@ -462,6 +489,7 @@ symbols! {
     atomic(6) -> 2;
     call_out(6) -> 2;
     plain(6) -> 2;
+    interpret(6) -> 2;
     push(3) -> 1;
     over_budget(3) -> 0;
     over_budget_at_exit(3) -> 0;
@@ -476,6 +504,7 @@ pub(super) enum Call {
     Atomic,
     Kernel,
     Plain,
+    Interpret,
     Push,
     OverBudget,
     OverBudgetAtExit,

@@ -68,6 +68,30 @@ pub enum When {
 /// of which 12,000 instructions run. Nothing but time depends on it.
 const INTERPRETED_PER_COMPILED: u64 = 15_000;
 
+/// How much of an object is compiled. The time and memory of compiling a function grow faster than its length, and no scheduler has
+/// functions that come near; the rest is interpreted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Instructions of a function.
+    pub function: usize,
+    /// Instructions of all functions together.
+    pub all: usize,
+}
+
+impl Limits {
+    /// Whether a function is short enough.
+    fn allow(self, code: &Code, function: usize) -> bool {
+        code.instructions(function).len() <= self.function
+    }
+}
+
+impl Default for Limits {
+    /// 16,384 instructions of a function, 131,072 of all.
+    fn default() -> Self {
+        Self { function: 1 << 14, all: 1 << 17 }
+    }
+}
+
 /// The functions of an object for this machine. Each is compiled when it is entered, together with those that it calls.
 pub struct Compiled {
     code: Arc<Code>,
@@ -78,6 +102,7 @@ pub struct Compiled {
     worth: Box<[OnceLock<u64>]>,
     /// Set once nothing more can be compiled.
     closed: AtomicBool,
+    limits: Limits,
     workshop: Mutex<Workshop>,
 }
 
@@ -92,15 +117,15 @@ impl Compiled {
     ///
     /// # Errors
     /// [`CompileError::Machine`].
-    fn new(code: &Arc<Code>) -> Result<Self, CompileError> {
-        let (entries, workshop) = (Entries::new(code.functions()), Workshop::new(code)?);
+    fn new(code: &Arc<Code>, limits: Limits) -> Result<Self, CompileError> {
+        let (entries, workshop) = (Entries::new(code.functions()), Workshop::new(code, limits)?);
         let interpreted = (0..code.functions()).map(|_| AtomicU64::new(0)).collect();
         let worth = (0..code.functions()).map(|_| OnceLock::new()).collect();
         let (code, closed, workshop) = (Arc::clone(code), AtomicBool::new(false), Mutex::new(workshop));
-        Ok(Self { code, entries, interpreted, worth, closed, workshop })
+        Ok(Self { code, entries, interpreted, worth, closed, limits, workshop })
     }
 
-    /// Compiles all functions now, rather than when they are first entered.
+    /// Compiles all functions now that the limits allow, rather than when they are first entered.
     ///
     /// # Errors
     /// [`CompileError::Function`]: the first that Cranelift refuses.
@@ -116,12 +141,23 @@ impl Compiled {
 
     #[inline(never)]
     fn becomes(&self, function: usize, when: When) -> bool {
+        if self.closed.load(Ordering::Relaxed) || !self.limits.allow(&self.code, function) {
+            return false;
+        }
         let it_is_time = when == When::Entered || self.is_worthwhile(function);
-        it_is_time && !self.closed.load(Ordering::Relaxed) && self.compile(function).is_ok()
+        if !it_is_time || self.compile(function).is_err() {
+            return false;
+        }
+        let compiled = self.entries.get(function).is_some();
+        if !compiled {
+            // There was no room for it, so hardly for any other.
+            self.closed.store(true, Ordering::Relaxed);
+        }
+        compiled
     }
 
     fn is_worthwhile(&self, function: usize) -> bool {
-        let worth = || INTERPRETED_PER_COMPILED * instructions_to_reach(&self.code, function);
+        let worth = || INTERPRETED_PER_COMPILED * instructions_to_reach(&self.code, function, self.limits);
         self.interpreted[function].load(Ordering::Relaxed) >= *self.worth[function].get_or_init(worth)
     }
 
@@ -130,7 +166,7 @@ impl Compiled {
         self.interpreted[function].fetch_add(instructions, Ordering::Relaxed);
     }
 
-    /// Compiles a function and all that it calls, as far as that was not done.
+    /// Compiles a function and all that it calls, as far as that was not done and the limits allow.
     #[cold]
     #[inline(never)]
     fn compile(&self, function: usize) -> Result<(), CompileError> {
@@ -194,11 +230,17 @@ impl Drop for Used {
 #[derive(Debug, Default)]
 pub struct CodeCache {
     entries: Mutex<Vec<Arc<Compiled>>>,
+    limits: Limits,
 }
 
 impl CodeCache {
     /// Most pieces of code that are kept; the oldest goes first.
     const KEPT: usize = 16;
+
+    /// Without any code, with these limits of what is compiled.
+    pub fn with_limits(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
 
     /// The compiled code, which is begun where there is none yet.
     ///
@@ -210,7 +252,7 @@ impl CodeCache {
         if let Some(entry) = entries.iter().find(|entry| entry.code.same_instructions(code)) {
             return Ok(Arc::clone(entry));
         }
-        let compiled = Arc::new(Compiled::new(code)?);
+        let compiled = Arc::new(Compiled::new(code, self.limits)?);
         if entries.len() == Self::KEPT {
             entries.remove(0);
         }
@@ -287,6 +329,78 @@ mod tests {
         assert_eq!([run(&mut vms[0], 3), run(&mut vms[2], 3)], [(7, 8), (8, 8)]);
         let [first, second, third] = [0, 1, 2].map(|number| compiled(&vms[number]));
         assert!(Arc::ptr_eq(first, second) && !Arc::ptr_eq(first, third));
+    }
+
+    /// `main` calls `inner` with 5 and adds r6, which is 100; `inner` calls `leaf`, and runs through `padding` instructions.
+    fn nested(inner: &str, padding: usize) -> Vec<u8> {
+        let slot = |code: u8, registers: u8, off: i16, imm: i32| {
+            let ([off0, off1], imm) = (off.to_le_bytes(), imm.to_le_bytes());
+            [code, registers, off0, off1, imm[0], imm[1], imm[2], imm[3]]
+        };
+        let main = [
+            slot(0xb7, 6, 0, 100),
+            slot(0xb7, 1, 0, 5),
+            slot(0x85, 0x10, 0, 2),
+            slot(0x0f, 0x60, 0, 0),
+            slot(0x95, 0, 0, 0),
+        ];
+        // Stores r1 on its stack, so that its frame is its own, and adds what the leaf says of it.
+        let mut code = main.concat();
+        code.extend(slot(0x7b, 0x1a, -8, 0));
+        code.extend((0..padding).flat_map(|_| slot(0x07, 7, 0, 1)));
+        code.extend(match inner {
+            "calls" => [slot(0x85, 0x10, 0, 2), slot(0x79, 0xa1, -8, 0), slot(0x95, 0, 0, 0)].concat(),
+            "faults" => [slot(0x79, 0x72, 0, 0), slot(0xb7, 0, 0, 0), slot(0x95, 0, 0, 0)].concat(),
+            _ => [slot(0x05, 0, -1, 0), slot(0xb7, 0, 0, 0), slot(0x95, 0, 0, 0)].concat(),
+        });
+        // The leaf: twice its argument.
+        code.extend([slot(0xbf, 0x10, 0, 0), slot(0x67, 0, 0, 1), slot(0x95, 0, 0, 0)].concat());
+        code
+    }
+
+    #[test]
+    fn a_function_that_is_too_long_is_interpreted_wherever_it_is_called() {
+        let limits = Limits { function: 8, all: 1 << 10 };
+        for inner in ["calls", "faults", "loops"] {
+            let code = nested(inner, 10);
+            for budget in 0..=30 {
+                let ran = [None, Some(limits), Some(Limits::default())].map(|limits| {
+                    let mut vm = Instance::from_instructions(&code, &|_| None, budget).expect("the program decodes");
+                    if let Some(limits) = limits {
+                        vm.compile(&CodeCache::with_limits(limits), When::Entered).expect("there is a compiler");
+                        vm.compile_all().expect("what is short enough compiles");
+                        let made = [0, 1].map(|number| compiled(&vm).entries.get(number).is_some());
+                        assert_eq!(made, [true, limits == Limits::default()]);
+                    }
+                    let main = vm.program("main").expect("it is the first function");
+                    let result = vm.run_raw(main, [0; 5], &mut NoHost);
+                    (result, vm.executed(), vm.locate(&vm.exit_trace()))
+                });
+                assert!(ran.iter().all(|one| *one == ran[0]), "{inner}, {budget}: {ran:#?}");
+                if inner == "calls" && budget == 30 {
+                    assert_eq!(ran[0].0.as_ref().map(|outcome| outcome.value), Ok(110));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_finds_no_room_is_interpreted() {
+        let code = nested("calls", 0);
+        // The first function and what it calls, one after the other: 5 instructions, 4 and 3.
+        for (all, made) in
+            [(12, [true; 3]), (11, [true, true, false]), (8, [true, false, true]), (4, [false, true, false])]
+        {
+            let mut vm = Instance::from_instructions(&code, &|_| None, 100).expect("the program decodes");
+            let limits = Limits { function: 1 << 10, all };
+            vm.compile(&CodeCache::with_limits(limits), When::Entered).expect("there is a compiler");
+            let main = vm.program("main").expect("it is the first function");
+            for _ in 0..2 {
+                let outcome = vm.run_raw(main, [0; 5], &mut NoHost).expect("the program ends");
+                assert_eq!((outcome.value, outcome.instructions), (110, 12), "{all}");
+            }
+            assert_eq!([0, 1, 2].map(|number| compiled(&vm).entries.get(number).is_some()), made, "{all}");
+        }
     }
 
     #[test]

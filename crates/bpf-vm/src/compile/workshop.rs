@@ -10,9 +10,9 @@ use cranelift_jit::{
 };
 use cranelift_module::{FuncId, Linkage, Module, ModuleError, default_libcall_names};
 
-use super::CompileError;
 use super::gate::{Owned, SYMBOLS};
-use super::translate::{self, Outer, Scratch};
+use super::translate::{self, Functions, Outer, Scratch};
+use super::{CompileError, Limits};
 use crate::insn::Op;
 use crate::interp::Code;
 
@@ -30,6 +30,10 @@ pub(super) struct Workshop {
     ids: Vec<FuncId>,
     /// Whether they are compiled.
     done: Vec<bool>,
+    /// What is left to the interpreter.
+    limits: Limits,
+    /// Instructions that are compiled.
+    compiled: usize,
     /// Why no more is compiled: a function was refused, which those may call that were to be compiled with it.
     broken: Option<CompileError>,
 }
@@ -39,15 +43,15 @@ impl Workshop {
     ///
     /// # Errors
     /// [`CompileError`].
-    pub(super) fn new(code: &Code) -> Result<Self, CompileError> {
+    pub(super) fn new(code: &Code, limits: Limits) -> Result<Self, CompileError> {
         can_execute().map_err(CompileError::Machine)?;
-        let mut module = Owned::new(module(BESIDE + PER_INSTRUCTION * code.insns.len())?);
+        let mut module = Owned::new(module(BESIDE + PER_INSTRUCTION * code.insns.len().min(limits.all))?);
         let outer = Outer::declare(&mut module)?;
         let ids = (0..code.functions())
             .map(|number| declare(&mut module, code, number))
             .collect::<Result<Vec<FuncId>, CompileError>>()?;
         let (scratch, done) = (Scratch::new(&module), vec![false; ids.len()]);
-        Ok(Self { module, outer, scratch, ids, done, broken: None })
+        Ok(Self { module, outer, scratch, ids, done, limits, compiled: 0, broken: None })
     }
 
     /// The module, all of whose functions are finished.
@@ -55,7 +59,7 @@ impl Workshop {
         &self.module
     }
 
-    /// Compiles a function and all that it calls, as far as that was not done; returns what was.
+    /// Compiles a function and all that it calls, as far as that was not done and is not too large; returns what was.
     ///
     /// # Errors
     /// [`CompileError`].
@@ -63,7 +67,7 @@ impl Workshop {
         if let Some(error) = &self.broken {
             return Err(error.clone());
         }
-        let wanted: Vec<usize> = reached(code, function).into_iter().filter(|number| !self.done[*number]).collect();
+        let wanted = self.wanted(code, function);
         // Until all is done: another try would find half of it.
         self.broken = Some(CompileError::Machine("compiling was interrupted".to_owned()));
         let made = self.make_all(code, &wanted);
@@ -71,16 +75,32 @@ impl Workshop {
         made
     }
 
+    /// What is to be compiled of a function and all that it calls: the first ones, as far as there is room.
+    fn wanted(&mut self, code: &Code, function: usize) -> Vec<usize> {
+        let mut wanted: Vec<usize> = reached(code, function, self.limits).into_iter().collect();
+        wanted.sort_by_key(|number| *number != function);
+        wanted.retain(|number| {
+            let length = code.instructions(*number).len();
+            let fits = !self.done[*number] && self.compiled + length <= self.limits.all;
+            self.compiled += if fits { length } else { 0 };
+            fits
+        });
+        wanted
+    }
+
     fn make_all(&mut self, code: &Code, wanted: &[usize]) -> Result<Vec<(usize, FuncId)>, CompileError> {
         let Self { module, outer, scratch, ids, done, .. } = self;
+        let mut compiled = done.clone();
+        wanted.iter().for_each(|number| compiled[*number] = true);
         for number in wanted {
-            translate::function(code, *number, ids, outer, module, scratch);
+            let functions = Functions { ids, compiled: &compiled };
+            translate::function(code, *number, functions, outer, module, scratch);
             let defined = module.define_function(ids[*number], &mut scratch.context);
             module.clear_context(&mut scratch.context);
             defined.map_err(|error| refused(code, *number, &error))?;
         }
         module.finalize_definitions().map_err(|error| CompileError::Machine(error.to_string()))?;
-        wanted.iter().for_each(|number| done[*number] = true);
+        *done = compiled;
         Ok(wanted.iter().map(|number| (*number, ids[*number])).collect())
     }
 }
@@ -100,20 +120,21 @@ fn can_execute() -> Result<(), String> {
     ANSWER.get_or_init(ask).clone()
 }
 
-/// A function and all that it calls, and those call.
-fn reached(code: &Code, function: usize) -> BTreeSet<usize> {
-    let (mut reached, mut open) = (BTreeSet::from([function]), vec![function]);
+/// A function and all that it calls, and those call, without those that are too large.
+fn reached(code: &Code, function: usize, limits: Limits) -> BTreeSet<usize> {
+    let mut open: Vec<usize> = Some(function).into_iter().filter(|number| limits.allow(code, *number)).collect();
+    let mut reached: BTreeSet<usize> = open.iter().copied().collect();
     while let Some(number) = open.pop() {
         let calls = code.instructions(number).map(|pc| code.insns[pc]).filter(|insn| insn.op == Op::Call);
         let callees = calls.filter_map(|insn| code.beginning_with(insn.imm as usize));
-        open.extend(callees.filter(|callee| reached.insert(*callee)));
+        open.extend(callees.filter(|callee| limits.allow(code, *callee) && reached.insert(*callee)));
     }
     reached
 }
 
-/// Instructions of a function and of all that it calls.
-pub(super) fn instructions_to_reach(code: &Code, function: usize) -> u64 {
-    reached(code, function).into_iter().map(|number| code.instructions(number).len() as u64).sum()
+/// Instructions of a function and of all that it calls, as far as they are compiled.
+pub(super) fn instructions_to_reach(code: &Code, function: usize, limits: Limits) -> u64 {
+    reached(code, function, limits).into_iter().map(|number| code.instructions(number).len() as u64).sum()
 }
 
 /// An empty module for this machine that knows the functions which compiled code calls, with room for so many bytes.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Dynptrs (`kernel/bpf/helpers.c`): views of memory that check their size on each use. The program holds the 16 bytes:
-//! address, then size with type and flags in its top byte, then offset.
+//! Dynptrs (`kernel/bpf/helpers.c`): views of memory that check their size on each use. The program sees the 16 bytes of one:
+//! address, then size with type and flags in its top byte, then offset. What counts is kept elsewhere ([`crate::handle`]).
 
-use super::map_of;
+use super::{map_of, ring};
 use crate::errno::{Errno, OpError, answer, pointer};
-use crate::fault::{AccessError, Fault};
+use crate::fault::{Fault, FaultKind};
+use crate::handle::HandleKind;
 use crate::host::{Args, Host};
 use crate::instance::Instance;
-use crate::memory::Memory;
 
 /// `DYNPTR_MAX_SIZE`.
 const MAX_SIZE: u32 = (1 << 24) - 1;
@@ -26,19 +26,20 @@ struct Dynptr {
 }
 
 impl Dynptr {
-    fn load(memory: &Memory, at: u64) -> Result<Self, AccessError> {
-        let (data, size) = (memory.load::<8>(at)?, memory.load::<4>(at.wrapping_add(8))? as u32);
-        Ok(Self { data, size, offset: memory.load::<4>(at.wrapping_add(12))? as u32 })
+    fn load(vm: &mut Instance, at: u64) -> Result<Self, FaultKind> {
+        let [data, size, offset, _] = *vm.handle(at, HandleKind::Dynptr)?;
+        Ok(Self { data, size: size as u32, offset: offset as u32 })
     }
 
-    fn store(&self, memory: &mut Memory, at: u64) -> Result<(), AccessError> {
-        memory.store::<8>(at, self.data)?;
-        memory.store::<4>(at.wrapping_add(8), self.size.into())?;
-        memory.store::<4>(at.wrapping_add(12), self.offset.into())
+    fn store(&self, vm: &mut Instance, at: u64) -> Result<(), FaultKind> {
+        vm.memory.store::<8>(at, self.data)?;
+        vm.memory.store::<4>(at.wrapping_add(8), self.size.into())?;
+        vm.memory.store::<4>(at.wrapping_add(12), self.offset.into())?;
+        vm.open_handle(at, HandleKind::Dynptr, [self.data, self.size.into(), self.offset.into(), 0])
     }
 
-    fn null(memory: &mut Memory, at: u64) -> Result<(), AccessError> {
-        Self { data: 0, size: 0, offset: 0 }.store(memory, at)
+    fn null(vm: &mut Instance, at: u64) -> Result<(), FaultKind> {
+        Self { data: 0, size: 0, offset: 0 }.store(vm, at)
     }
 
     /// Address of a part (`bpf_dynptr_check_off_len`).
@@ -64,34 +65,34 @@ pub(super) fn from_mem(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Resul
     let [data, size, flags, at, _] = args;
     let size = size as u32;
     if let Err(errno) = check(size, flags) {
-        Dynptr::null(&mut vm.memory, at)?;
+        Dynptr::null(vm, at)?;
         return Ok(errno.value() as u64);
     }
-    Dynptr { data, size: size | LOCAL, offset: 0 }.store(&mut vm.memory, at)?;
+    Dynptr { data, size: size | LOCAL, offset: 0 }.store(vm, at)?;
     Ok(0)
 }
 
 /// `bpf_dynptr_read(to, length, dynptr, offset, flags)`.
 pub(super) fn read(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
-    answer(do_read(&mut vm.memory, args))
+    answer(do_read(vm, args))
 }
 
-fn do_read(memory: &mut Memory, [to, length, at, offset, flags]: Args) -> Result<u64, OpError> {
-    let dynptr = Dynptr::load(memory, at)?;
+fn do_read(vm: &mut Instance, [to, length, at, offset, flags]: Args) -> Result<u64, OpError> {
+    let dynptr = Dynptr::load(vm, at)?;
     if dynptr.data == 0 || flags != 0 {
         return Err(Errno::EINVAL.into());
     }
     let from = dynptr.part(offset as u32, length as u32)?;
-    move_bytes(memory, to, from, length as u32)
+    move_bytes(vm, to, from, length as u32)
 }
 
 /// `bpf_dynptr_write(dynptr, offset, from, length, flags)`.
 pub(super) fn write(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
-    answer(do_write(&mut vm.memory, args))
+    answer(do_write(vm, args))
 }
 
-fn do_write(memory: &mut Memory, [at, offset, from, length, flags]: Args) -> Result<u64, OpError> {
-    let dynptr = Dynptr::load(memory, at)?;
+fn do_write(vm: &mut Instance, [at, offset, from, length, flags]: Args) -> Result<u64, OpError> {
+    let dynptr = Dynptr::load(vm, at)?;
     if dynptr.data == 0 || dynptr.size & READ_ONLY != 0 {
         return Err(Errno::EINVAL.into());
     }
@@ -99,19 +100,20 @@ fn do_write(memory: &mut Memory, [at, offset, from, length, flags]: Args) -> Res
     if flags != 0 {
         return Err(Errno::EINVAL.into());
     }
-    move_bytes(memory, to, from, length as u32)
+    move_bytes(vm, to, from, length as u32)
 }
 
 /// Copies bytes between places that may overlap.
-fn move_bytes(memory: &mut Memory, to: u64, from: u64, length: u32) -> Result<u64, OpError> {
-    let bytes = memory.read(from, length.into())?.to_vec();
-    memory.write(to, length.into())?.copy_from_slice(&bytes);
+fn move_bytes(vm: &mut Instance, to: u64, from: u64, length: u32) -> Result<u64, OpError> {
+    vm.spend_bytes(length.into())?;
+    let bytes = vm.memory.read(from, length.into())?.to_vec();
+    vm.memory.write(to, length.into())?.copy_from_slice(&bytes);
     Ok(0)
 }
 
 /// `bpf_dynptr_data(dynptr, offset, length)`.
 pub(super) fn data(vm: &mut Instance, _: &mut dyn Host, [at, offset, length, ..]: Args) -> Result<u64, Fault> {
-    let dynptr = Dynptr::load(&vm.memory, at)?;
+    let dynptr = Dynptr::load(vm, at)?;
     if dynptr.data == 0 || dynptr.size & READ_ONLY != 0 {
         return Ok(0);
     }
@@ -124,15 +126,16 @@ pub(super) fn ringbuf_reserve(vm: &mut Instance, _: &mut dyn Host, args: Args) -
     let size = size as u32;
     let reserved = map_of(vm, handle).and_then(|id| {
         check(size, flags)?;
+        vm.spend_bytes(size.into())?;
         match vm.maps.ring_reserve(&mut vm.memory, id, size.into()) {
             Err(OpError::Errno(_)) => Err(Errno::EINVAL.into()),
             reserved => reserved,
         }
     });
     match reserved {
-        Ok(data) => Dynptr { data, size: size | RINGBUF, offset: 0 }.store(&mut vm.memory, at)?,
+        Ok(data) => Dynptr { data, size: size | RINGBUF, offset: 0 }.store(vm, at)?,
         Err(error) => {
-            Dynptr::null(&mut vm.memory, at)?;
+            Dynptr::null(vm, at)?;
             return answer(Err(error));
         }
     }
@@ -150,10 +153,10 @@ pub(super) fn ringbuf_discard(vm: &mut Instance, _: &mut dyn Host, [at, ..]: Arg
 }
 
 fn commit(vm: &mut Instance, at: u64, discard: bool) -> Result<u64, Fault> {
-    let dynptr = Dynptr::load(&vm.memory, at)?;
+    let dynptr = Dynptr::load(vm, at)?;
     if dynptr.data != 0 {
-        vm.maps.ring_commit(&mut vm.memory, dynptr.data, discard)?;
-        Dynptr::null(&mut vm.memory, at)?;
+        ring::commit(vm, dynptr.data, discard)?;
+        Dynptr::null(vm, at)?;
     }
     Ok(0)
 }

@@ -134,17 +134,18 @@ impl Instance {
     /// were removed from maps are freed, timers in them disarmed, and what they owned is dropped.
     ///
     /// # Errors
-    /// A fault if a spin lock is still held: the kernel's verifier accepts no such program.
+    /// A fault if a spin lock is still held or an iterator was not destroyed: the kernel's verifier accepts no such program.
     pub(crate) fn call_ended(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         if self.maps.has_retired() {
             self.disarm_retired(host);
             self.free_retired(host)?;
         }
+        let handles = self.drop_handles(host);
         match self.helpers.lock.take() {
             Some(lock) => {
                 Err(FaultKind::Misuse(format!("the program ended with the spin lock at {lock:#x} held")).into())
             }
-            None => Ok(()),
+            None => handles,
         }
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn read_value(vm: &mut Instance, host: &mut dyn Host, args: Args) -> 
         VALUE => counter(vm, host, handle, flags),
         _ => Err(Errno::EINVAL.into()),
     };
+    vm.spend_bytes(size)?;
     let room = vm.memory.write(to, size)?;
     room.fill(0);
     answer(result.map(|(counter, enabled, running)| {
@@ -53,6 +54,7 @@ pub(super) fn read_value(vm: &mut Instance, host: &mut dyn Host, args: Args) -> 
 /// `bpf_perf_event_output(ctx, map, flags, data, size)`: answers `-ENOENT`, as the kernel does when no program reads
 /// the events.
 pub(super) fn output(vm: &mut Instance, _: &mut dyn Host, [_, handle, _, data, size]: Args) -> Result<u64, Fault> {
+    vm.spend_bytes(size)?;
     vm.memory.read(data, size)?;
     answer(map_of(vm, handle).and_then(|_| Err(Errno::ENOENT.into())))
 }

@@ -6,7 +6,6 @@ use crate::errno::Errno;
 use crate::fault::Fault;
 use crate::host::{Args, Host};
 use crate::instance::Instance;
-use crate::memory::Memory;
 
 fn fault() -> u64 {
     Errno::EFAULT.value() as u64
@@ -14,12 +13,12 @@ fn fault() -> u64 {
 
 /// `bpf_probe_read(to, size, from)`, in its kernel and user forms.
 pub(super) fn read(vm: &mut Instance, _: &mut dyn Host, [to, size, from, ..]: Args) -> Result<u64, Fault> {
-    copy(&mut vm.memory, to, u64::from(size as u32), from)
+    copy(vm, to, u64::from(size as u32), from)
 }
 
 /// `bpf_copy_from_user(to, size, from)`.
 pub(super) fn copy_from_user(vm: &mut Instance, _: &mut dyn Host, [to, size, from, ..]: Args) -> Result<u64, Fault> {
-    copy(&mut vm.memory, to, u64::from(size as u32), from)
+    copy(vm, to, u64::from(size as u32), from)
 }
 
 /// `bpf_copy_from_user_task(to, size, from, task, flags)`.
@@ -28,10 +27,12 @@ pub(super) fn copy_from_user_task(vm: &mut Instance, _: &mut dyn Host, args: Arg
     if flags != 0 {
         return Ok(Errno::EINVAL.value() as u64);
     }
-    copy(&mut vm.memory, to, u64::from(size as u32), from)
+    copy(vm, to, u64::from(size as u32), from)
 }
 
-fn copy(memory: &mut Memory, to: u64, size: u64, from: u64) -> Result<u64, Fault> {
+fn copy(vm: &mut Instance, to: u64, size: u64, from: u64) -> Result<u64, Fault> {
+    vm.spend_bytes(size)?;
+    let memory = &mut vm.memory;
     let bytes = memory.read(from, size).map(<[u8]>::to_vec).ok();
     let room = memory.write(to, size)?;
     let Some(bytes) = bytes else {
@@ -50,6 +51,8 @@ pub(super) fn read_str(vm: &mut Instance, _: &mut dyn Host, [to, size, from, ..]
         return Ok(0);
     }
     let text = vm.memory.read_string(from, size - 1).map(<[u8]>::to_vec).ok();
+    vm.spend(text.as_ref().map_or(0, Vec::len) as u64)?;
+    vm.spend_bytes(size)?;
     let room = vm.memory.write(to, size)?;
     let Some(text) = text else {
         room.fill(0);

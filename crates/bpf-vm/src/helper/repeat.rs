@@ -11,6 +11,8 @@ use crate::memory::Protection;
 
 /// `BPF_MAX_LOOPS`.
 const MAX_LOOPS: u32 = 8 << 20;
+/// Work that the next element is to find.
+const PER_ELEMENT: u64 = 16;
 
 fn error(errno: Errno) -> Result<u64, Fault> {
     Ok(errno.value() as u64)
@@ -76,6 +78,7 @@ impl Walk {
                 break;
             };
             vm.memory.host_write(self.key, key.len() as u64)?.copy_from_slice(&key);
+            vm.spend(PER_ELEMENT)?;
             called += 1;
             if vm.call(self.callback, [self.handle, self.key, value, self.context, 0], host)? != 0 {
                 break;

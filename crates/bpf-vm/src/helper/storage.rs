@@ -3,7 +3,7 @@
 
 use super::{bytes, map_of};
 use crate::errno::{Errno, OpError, answer, pointer};
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 use crate::host::{Args, Host};
 use crate::instance::Instance;
 
@@ -11,11 +11,11 @@ use crate::instance::Instance;
 const CREATE: u64 = 1;
 
 /// `bpf_task_storage_get(map, task, value, flags)` and `bpf_cgrp_storage_get`.
-pub(super) fn get(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
-    pointer(do_get(vm, args))
+pub(super) fn get(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    pointer(do_get(vm, host, args))
 }
 
-fn do_get(vm: &mut Instance, [handle, owner, value, flags, _]: Args) -> Result<u64, OpError> {
+fn do_get(vm: &mut Instance, host: &mut dyn Host, [handle, owner, value, flags, _]: Args) -> Result<u64, OpError> {
     let id = map_of(vm, handle)?;
     if owner == 0 || flags & !CREATE != 0 {
         return Err(Errno::EINVAL.into());
@@ -24,7 +24,12 @@ fn do_get(vm: &mut Instance, [handle, owner, value, flags, _]: Args) -> Result<u
         Err(OpError::Errno(Errno::ENOENT)) if flags & CREATE != 0 => {}
         found => return found,
     }
+    // A number that stands for nothing would have storage that nothing removes.
+    if !host.owns(&vm.memory, owner) {
+        return Err(FaultKind::Misuse(format!("{owner:#x} is no object that can have storage")).into());
+    }
     let size = vm.maps.spec(id).map_or(0, |spec| u64::from(spec.value_size));
+    vm.spend(size / 8)?;
     let initial = if value == 0 { None } else { Some(bytes(vm, value, size)?) };
     vm.maps.storage_create(&mut vm.memory, id, owner, initial.as_deref())
 }

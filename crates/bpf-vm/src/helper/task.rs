@@ -41,6 +41,7 @@ pub(super) fn uid_gid(_: &mut Instance, _: &mut dyn Host, _: Args) -> Result<u64
 
 /// `bpf_get_current_comm(buf, size)`: padded with null bytes, cut if there is no room.
 pub(super) fn comm(vm: &mut Instance, host: &mut dyn Host, [to, size, ..]: Args) -> Result<u64, Fault> {
+    vm.spend_bytes(u64::from(size as u32))?;
     let room = vm.memory.write(to, u64::from(size as u32))?;
     room.fill(0);
     let Some(comm) = host.current_comm() else {

@@ -3,7 +3,7 @@ use super::*;
 use crate::errno::{Errno, OpError};
 use crate::host::{Args, Clock};
 use crate::map::{Field, FieldKind, MapSpec, kind};
-use crate::memory::Protection;
+use crate::memory::{Protection, Special};
 use crate::timer::TimerStart;
 
 /// A host whose answers are numbers that a test can tell apart.
@@ -178,13 +178,16 @@ fn queues_answer_with_errnos_and_zero_what_they_cannot_fill() {
 fn storage_is_made_only_when_asked_for() {
     let mut at = Fixture::new();
     let map = at.map(|spec| (spec.kind, spec.max_entries, spec.flags) = (kind::TASK_STORAGE, 0, 1));
-    assert_eq!(at.call(156, &[map, 0x1000, 0, 0]), 0);
+    let owner = at.put(&[0; 8]);
+    assert_eq!(at.call(156, &[map, owner, 0, 0]), 0);
     assert_eq!(at.call(156, &[map, 0, 0, 1]), 0);
-    let value = at.call(156, &[map, 0x1000, 0, 1]);
+    let value = at.call(156, &[map, owner, 0, 1]);
     assert_ne!(value, 0);
-    assert_eq!(at.call(156, &[map, 0x1000, 0, 0]), value);
-    assert_eq!(at.call(157, &[map, 0x1000]), 0);
-    assert_eq!(at.call(157, &[map, 0x1000]), -2);
+    assert_eq!(at.call(156, &[map, owner, 0, 0]), value);
+    assert_eq!(at.call(157, &[map, owner]), 0);
+    assert_eq!(at.call(157, &[map, owner]), -2);
+    assert_eq!(at.call(156, &[map, owner + 4, 0, 0]), 0);
+    assert!(at.try_call(156, &[map, owner + 4, 0, 1]).is_err(), "no object begins there");
 }
 
 #[test]
@@ -329,7 +332,7 @@ fn ring_buffer_records_reach_the_host() {
 fn dynptrs_check_what_they_are_asked_for() {
     let mut at = Fixture::new();
     let (data, dynptr, to) = (at.put(b"abcdefgh"), at.put(&[0; 16]), at.put(&[0; 4]));
-    assert_eq!(at.call(201, &[to, 4, dynptr, 0, 0]), EINVAL);
+    assert!(at.try_call(201, &[to, 4, dynptr, 0, 0]).is_err(), "there is no dynptr");
     assert_eq!(at.call(197, &[data, 8, 0, dynptr]), 0);
     assert_eq!(at.call(201, &[to, 4, dynptr, 4, 0]), 0);
     assert_eq!(at.get(to, 4), b"efgh");
@@ -340,14 +343,33 @@ fn dynptrs_check_what_they_are_asked_for() {
     assert_eq!(at.call(203, &[dynptr, 2, 7]), 0);
     assert_eq!(at.call(197, &[data, 1 << 24, 0, dynptr]), -7);
     assert_eq!(at.get(dynptr, 16), [0; 16]);
+    assert_eq!(at.call(201, &[to, 4, dynptr, 0, 0]), EINVAL);
+}
+
+#[test]
+fn what_a_program_writes_into_a_dynptr_changes_nothing() {
+    let mut at = Fixture::new();
+    let (data, secret, dynptr, to) = (at.put(b"abcdefgh"), at.put(b"12345678"), at.put(&[0; 16]), at.put(&[0; 8]));
+    let forged = [secret.to_le_bytes(), [8, 0, 0, 0x10, 0, 0, 0, 0]].concat();
+    at.vm.memory.write(dynptr, 16).unwrap().copy_from_slice(&forged);
+    assert!(at.try_call(201, &[to, 8, dynptr, 0, 0]).is_err());
+    assert!(at.try_call(199, &[dynptr, 0]).is_err());
+    assert_eq!(at.call(197, &[data, 8, 0, dynptr]), 0);
+    at.vm.memory.write(dynptr, 16).unwrap().copy_from_slice(&forged);
+    assert_eq!(at.call(201, &[to, 8, dynptr, 0, 0]), 0);
+    assert_eq!(at.get(to, 8), b"abcdefgh");
 }
 
 #[test]
 fn an_owned_pointer_is_exchanged() {
     let mut at = Fixture::new();
-    let slot = at.put(&[0; 8]);
-    assert_eq!(at.call(194, &[slot, 0x1234]), 0);
-    assert_eq!(at.call(194, &[slot, 0]), 0x1234);
+    let (slot, object, plain) = (at.put(&[0; 8]), at.put(&[0; 8]), at.put(&[0; 8]));
+    at.vm.memory.set_apart(slot, 8, Special::Kptr).unwrap();
+    assert_eq!(at.call(194, &[slot, object]), 0);
+    assert_eq!(at.call(194, &[slot, 0]) as u64, object);
+    assert!(at.try_call(194, &[slot, object + 1]).is_err(), "no object begins there");
+    assert!(at.try_call(194, &[plain, object]).is_err(), "it is no slot");
+    assert!(at.vm.memory.store::<8>(slot, object).is_err(), "programs do not write slots");
 }
 
 #[test]
@@ -361,7 +383,7 @@ fn a_loop_has_a_limit() {
 /// A map whose values are a timer.
 fn timers(at: &mut Fixture, kind: u32) -> (u64, u64) {
     let map = at.map(|spec| {
-        spec.fields = vec![Field { offset: 0, size: 16, kind: FieldKind::Timer }];
+        spec.fields = [Field { offset: 0, size: 16, kind: FieldKind::Timer }].into();
         (spec.kind, spec.value_size) = (kind, 16);
     });
     let (key, value) = (at.put(&[1, 0, 0, 0]), at.put(&[0; 16]));
@@ -409,6 +431,35 @@ fn deleting_an_element_disarms_its_timer() {
     assert_eq!(at.call(3, &[map, key]), 0);
     assert_eq!(at.host.cancelled, [timer]);
     assert_eq!(at.call(171, &[timer, 100, 0]), EINVAL);
+}
+
+#[test]
+fn what_helpers_touch_is_limited_by_the_budget() {
+    let strncmp = |at: &mut Fixture| {
+        let (left, right) = (at.put(&[7; 4096]), at.put(&[7; 4096]));
+        at.try_call(182, &[left, 4096, right])
+    };
+    let mut at = Fixture::new();
+    at.vm.set_budget(10_000);
+    assert_eq!([strncmp(&mut at), strncmp(&mut at)], [Ok(0), Ok(0)]);
+    let fault = strncmp(&mut at).unwrap_err();
+    assert_eq!(fault.kind(), &FaultKind::Work(10_000));
+}
+
+#[test]
+fn pages_that_are_freed_are_limited_by_the_budget() {
+    let mut at = Fixture::new();
+    let map = at.map(|spec| {
+        (spec.kind, spec.key_size, spec.value_size) = (kind::ARENA, 0, 0);
+        (spec.max_entries, spec.flags) = (1 << 20, 1 << 10);
+    });
+    at.vm.set_budget(40_000_000);
+    let mut free = || {
+        let function = crate::kfunc::kfunc("bpf_arena_free_pages").unwrap();
+        let start = at.vm.memory.arena().unwrap().user_start();
+        function(&mut at.vm, &mut at.host, [map, start, 1 << 20, 0, 0]).map_err(|fault| fault.kind().clone())
+    };
+    assert_eq!([free(), free(), free()], [Ok(0), Ok(0), Err(FaultKind::Work(40_000_000))]);
 }
 
 #[test]

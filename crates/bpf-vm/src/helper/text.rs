@@ -17,21 +17,23 @@ const NUMBER: usize = 63;
 
 /// `bpf_trace_printk(fmt, size, a, b, c)`.
 pub(super) fn trace_printk(vm: &mut Instance, host: &mut dyn Host, [fmt, size, a, b, c]: Args) -> Result<u64, Fault> {
-    answer(print(&vm.memory, host, (fmt, size), &[a, b, c]))
+    answer(print(vm, host, (fmt, size), &[a, b, c]))
 }
 
 /// `bpf_trace_vprintk(fmt, size, args, args_size)`.
 pub(super) fn trace_vprintk(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [fmt, size, args, args_size, _] = args;
-    answer(arguments(&vm.memory, args, args_size).and_then(|args| print(&vm.memory, host, (fmt, size), &args)))
+    answer(arguments(&vm.memory, args, args_size).and_then(|args| print(vm, host, (fmt, size), &args)))
 }
 
-fn print(memory: &Memory, host: &mut dyn Host, fmt: (u64, u64), args: &[u64]) -> Result<u64, OpError> {
-    let fmt = memory.read(fmt.0, u64::from(fmt.1 as u32))?;
+fn print(vm: &mut Instance, host: &mut dyn Host, fmt: (u64, u64), args: &[u64]) -> Result<u64, OpError> {
+    vm.spend_bytes(u64::from(fmt.1 as u32))?;
+    let fmt = vm.memory.read(fmt.0, u64::from(fmt.1 as u32))?;
     if !fmt.contains(&0) {
         return Err(Errno::EINVAL.into());
     }
-    let text = format_bytes(memory, fmt, args)?;
+    let text = format_bytes(&vm.memory, fmt, args)?;
+    vm.spend(text.len() as u64)?;
     host.printk(&String::from_utf8_lossy(&text[..text.len().min(LINE - 1)]));
     Ok(text.len() as u64)
 }
@@ -47,13 +49,17 @@ fn arguments(memory: &Memory, address: u64, size: u64) -> Result<Vec<u64>, OpErr
 
 /// `bpf_snprintf(to, size, fmt, args, args_size)`: returns the length that the whole text has, its null byte included.
 pub(super) fn snprintf(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
-    answer(do_snprintf(&mut vm.memory, args))
+    answer(do_snprintf(vm, args))
 }
 
-fn do_snprintf(memory: &mut Memory, [to, size, fmt, args, args_size]: Args) -> Result<u64, OpError> {
-    let args = arguments(memory, args, args_size)?;
-    let text = format_bytes(memory, memory.read_string(fmt, FORMAT)?, &args)?;
-    let room = memory.write(to, u64::from(size as u32))?;
+fn do_snprintf(vm: &mut Instance, [to, size, fmt, args, args_size]: Args) -> Result<u64, OpError> {
+    let args = arguments(&vm.memory, args, args_size)?;
+    let fmt = vm.memory.read_string(fmt, FORMAT)?;
+    let read = fmt.len() as u64;
+    let text = format_bytes(&vm.memory, fmt, &args)?;
+    vm.spend(read + text.len() as u64)?;
+    vm.spend_bytes(u64::from(size as u32))?;
+    let room = vm.memory.write(to, u64::from(size as u32))?;
     if let Some(most) = room.len().checked_sub(1) {
         let length = text.len().min(most);
         room[..length].copy_from_slice(&text[..length]);
@@ -65,6 +71,7 @@ fn do_snprintf(memory: &mut Memory, [to, size, fmt, args, args_size]: Args) -> R
 /// `bpf_strncmp(s1, s1_size, s2)`: returns a negative number, 0 or a positive number.
 pub(super) fn strncmp(vm: &mut Instance, _: &mut dyn Host, [left, size, right, ..]: Args) -> Result<u64, Fault> {
     for at in 0..u64::from(size as u32) {
+        vm.spend(1)?;
         let (a, b) = (vm.memory.load::<1>(left.wrapping_add(at))?, vm.memory.load::<1>(right.wrapping_add(at))?);
         if a != b {
             return Ok(if a < b { -1_i64 as u64 } else { 1 });
@@ -79,6 +86,7 @@ pub(super) fn strncmp(vm: &mut Instance, _: &mut dyn Host, [left, size, right, .
 /// `bpf_strtol(buf, size, flags, result)`: returns the number of bytes used.
 pub(super) fn strtol(vm: &mut Instance, _: &mut dyn Host, [buf, size, base, to, _]: Args) -> Result<u64, Fault> {
     vm.memory.store::<8>(to, 0)?;
+    vm.spend(size.min(vm.memory.extent()))?;
     let result = parse(vm.memory.read(buf, size)?, base).and_then(|number| {
         // As in the kernel, only a number with a sign may have the magnitude of i64::MIN.
         let value = if number.negative { 0_i128 - i128::from(number.magnitude) } else { number.magnitude.into() };
@@ -90,6 +98,7 @@ pub(super) fn strtol(vm: &mut Instance, _: &mut dyn Host, [buf, size, base, to, 
 /// `bpf_strtoul(buf, size, flags, result)`: returns the number of bytes used; a sign is an error.
 pub(super) fn strtoul(vm: &mut Instance, _: &mut dyn Host, [buf, size, base, to, _]: Args) -> Result<u64, Fault> {
     vm.memory.store::<8>(to, 0)?;
+    vm.spend(size.min(vm.memory.extent()))?;
     let result = parse(vm.memory.read(buf, size)?, base).and_then(|number| match number.negative {
         true => Err(Errno::EINVAL),
         false => Ok((number.used, number.magnitude)),

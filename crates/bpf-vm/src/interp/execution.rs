@@ -23,6 +23,11 @@ pub struct Execution {
     pub(crate) budget: u64,
     /// Instructions executed so far; up to date whenever the loop calls out.
     pub(crate) executed: u64,
+    /// Work that helpers did for the outermost program, beside instructions; [`Execution::spend`].
+    work: u64,
+    /// Instructions and work of the outermost programs before, and how much that may be, if that is limited.
+    total: u64,
+    pub(crate) most_in_total: Option<u64>,
     /// Call frames, of which the first [`depth`](Self::depth) are in use, the innermost last.
     pub(crate) frames: Box<[Frame; MAX_NESTED_FRAMES]>,
     /// Number of call frames in use: at most so many programs and callbacks are under way.
@@ -33,6 +38,8 @@ pub struct Execution {
     arguments: Vec<Arguments>,
     /// The instruction with which a program last returned.
     pub(crate) exited: usize,
+    /// Whether the budget was used up where the function returned that a loop of the interpreter began with.
+    pub(super) over_at_exit: bool,
     /// How often each instruction was executed, if somebody wants to know.
     pub(super) profile: Option<Box<[u64]>>,
     /// The highest address behind a frame's stack; 0 before there is one.
@@ -87,6 +94,28 @@ impl Execution {
     /// Instructions that the outermost program has executed so far, or did when it last ran.
     pub fn executed(&self) -> u64 {
         self.executed
+    }
+
+    /// Another outermost program begins.
+    pub(super) fn begin(&mut self) -> Result<(), FaultKind> {
+        self.total = self.total.saturating_add(self.executed).saturating_add(self.work);
+        (self.executed, self.work) = (0, 0);
+        match self.most_in_total {
+            // Once: what is called to clean up still runs.
+            Some(most) if self.total > most => {
+                self.most_in_total = None;
+                Err(FaultKind::Total(most))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts work of helpers, which the budget limits on its own: compiled code does not tell how many instructions it has executed
+    /// whenever it calls one.
+    #[inline]
+    pub(crate) fn spend(&mut self, units: u64) -> Result<(), FaultKind> {
+        self.work = self.work.saturating_add(units);
+        if self.work > self.budget { Err(FaultKind::Work(self.budget)) } else { Ok(()) }
     }
 
     /// From now on the executions of each of so many instructions are counted.
@@ -202,6 +231,12 @@ impl Execution {
         regs[6..10].copy_from_slice(&caller.saved);
         regs[10] = caller.stack;
         Some(caller.pc as usize + 1)
+    }
+
+    /// The frame under way is left, at an instruction that the caller's frame shows as under way.
+    pub(super) fn leave_at(&mut self, pc: usize) {
+        self.depth = self.depth.saturating_sub(1);
+        self.note(pc);
     }
 
     /// Keeps the instruction that is under way, for backtraces.

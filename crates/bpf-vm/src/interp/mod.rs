@@ -41,11 +41,11 @@ pub(crate) fn execute(
     let Some(start) = vm.code.start(function) else {
         return Err(FaultKind::BadJump(code_address(function)).into());
     };
-    let held = Held::take(vm);
     let (depth, outer_frames) = (vm.execution.depth, vm.execution.outer_frames);
     if depth == 0 {
-        vm.execution.executed = 0;
+        vm.execution.begin()?;
     }
+    let held = Held::take(vm);
     if entry == Entry::Program {
         vm.execution.outer_frames = depth;
     }
@@ -115,6 +115,29 @@ impl Held {
         }
         result
     }
+}
+
+/// Interprets the function that the instruction `pc` of compiled code calls, whose frame is the innermost one; returns r0. What is told of
+/// a fault is the same as if its caller were interpreted.
+pub(crate) fn interpret(
+    vm: &mut Instance,
+    host: &mut dyn Host,
+    code: &Code,
+    pc: usize,
+    args: Args,
+) -> Result<u64, Fault> {
+    let (depth, exited) = (vm.execution.depth, vm.execution.exited);
+    let mut regs = [0; 16];
+    regs[1..6].copy_from_slice(&args);
+    regs[10] = vm.execution.frames[depth - 1].stack;
+    vm.execution.over_at_exit = false;
+    let result = run_loop::<false>(vm, host, code, code.insns[pc].imm as usize, regs);
+    if result.is_err() && vm.execution.over_at_exit {
+        // A function that is not the first one is left before the budget is compared.
+        vm.execution.leave_at(vm.execution.frames[depth - 1].pc as usize);
+    }
+    (vm.execution.exited, vm.execution.over_at_exit) = (exited, false);
+    result
 }
 
 /// Changes memory atomically; returns the value from before.
@@ -344,6 +367,7 @@ macro_rules! step {
                     if $vm.execution.executed <= $limit {
                         return Ok($regs[0]);
                     }
+                    $vm.execution.over_at_exit = true;
                     break FaultKind::Budget($limit).into();
                 }
             },

@@ -14,6 +14,9 @@ use crate::memory::ReserveError;
 const MAX_NODES: u32 = 1024;
 /// `NUMA_NO_NODE`.
 const NO_NODE: i32 = -1;
+/// Work that a page is to allocate, which is zeroed, and to free or reserve.
+const ALLOCATING: u64 = 64;
+const MARKING: u64 = 16;
 
 pub(super) fn find(name: &str) -> Option<Builtin> {
     Some(match name {
@@ -31,14 +34,19 @@ fn bpf_arena_alloc_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Res
     if !is_arena(vm, map) || flags != 0 || count == 0 || node != NO_NODE && node as u32 >= MAX_NODES {
         return Ok(0);
     }
-    Ok(vm.memory.alloc_pages(address, count.into()).ok().flatten().unwrap_or(0))
+    let first = vm.memory.alloc_pages(address, count.into()).ok().flatten();
+    let looked_at = vm.memory.pages_looked_at();
+    vm.spend(looked_at + first.map_or(0, |_| ALLOCATING * u64::from(count)))?;
+    Ok(first.unwrap_or(0))
 }
 
 /// `bpf_arena_free_pages(map, address, page_cnt)`.
 fn bpf_arena_free_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [map, address, count, ..] = args;
     if is_arena(vm, map) && address != 0 {
-        vm.memory.free_pages(address, u64::from(count as u32));
+        let count = u64::from(count as u32);
+        vm.spend(MARKING * vm.memory.pages_of(count))?;
+        vm.memory.free_pages(address, count);
     }
     Ok(0)
 }
@@ -49,7 +57,10 @@ fn bpf_arena_reserve_pages(vm: &mut Instance, _: &mut dyn Host, args: Args) -> R
     if !is_arena(vm, map) {
         return Ok(Errno::EINVAL.value() as u64);
     }
-    let reserved = vm.memory.reserve_pages(address, u64::from(count as u32));
+    let count = u64::from(count as u32);
+    vm.spend(MARKING * vm.memory.pages_of(count))?;
+    let reserved = vm.memory.reserve_pages(address, count);
+    vm.memory.pages_looked_at();
     Ok(match reserved {
         Ok(()) => 0,
         Err(ReserveError::Outside) => Errno::EINVAL.value() as u64,

@@ -61,6 +61,11 @@ impl Collections {
         Some(node)
     }
 
+    /// How many nodes are in trees and lists.
+    pub fn queued(&self) -> usize {
+        self.owners.len()
+    }
+
     /// Whether a node that lies in this range of addresses is in a collection.
     pub fn any_queued(&self, address: u64, size: u64) -> bool {
         self.owners.range(address..address.saturating_add(size)).next().is_some()

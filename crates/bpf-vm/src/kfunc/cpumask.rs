@@ -15,6 +15,8 @@ use super::{EACCES, failed, misuse};
 /// Bytes of a mask that programs create: 8192 CPUs, the most that a kernel is built for, as programs' headers may have
 /// them.
 const CPUMASK_SIZE: u64 = 1024;
+/// Bytes that a mask takes in the list of masks, at most.
+const PER_CPUMASK: u64 = 48;
 
 pub(super) fn find(name: &str) -> Option<Builtin> {
     lifetime(name).or_else(|| one_cpu(name)).or_else(|| search(name)).or_else(|| whole(name))
@@ -127,10 +129,11 @@ impl Instance {
     }
 
     /// `cpumask_first` and similar functions: the first CPU whose bit is set; `nr_cpu_ids` if there is none.
-    fn first<F>(&self, bits: F) -> Result<u64, Fault>
+    fn first<F>(&mut self, bits: F) -> Result<u64, Fault>
     where
         F: Fn(Masks<'_>, u32) -> Result<u64, AccessError>,
     {
+        self.spend((self.nr_cpus / 64).into())?;
         let found = self.masks().next(0, self.nr_cpus, &|masks: Masks<'_>, word| bits(masks, word))?;
         Ok(u64::from(found.unwrap_or(self.nr_cpus)))
     }
@@ -142,6 +145,7 @@ impl Instance {
         F: Fn(Masks<'_>, u32) -> Result<u64, AccessError>,
     {
         let bits = |masks: Masks<'_>, word| bits(masks, word);
+        self.spend((self.nr_cpus / 64).into())?;
         let executing = host.cpu();
         let from = self.distribute_cursor(executing).saturating_add(1).min(self.nr_cpus);
         let masks = self.masks();
@@ -157,6 +161,11 @@ impl Instance {
 
 /// `bpf_cpumask_create()`: null without memory.
 fn bpf_cpumask_create(vm: &mut Instance, _: &mut dyn Host, _: Args) -> Result<u64, Fault> {
+    vm.spend(CPUMASK_SIZE / 8)?;
+    let there_are = vm.kfuncs.cpumasks.len();
+    if vm.kfuncs.most_cpumasks.one_more(&mut vm.memory, there_are, PER_CPUMASK).is_err() {
+        return Ok(0);
+    }
     let Ok(mask) = vm.memory.alloc(CPUMASK_SIZE, Protection::ReadWrite) else { return Ok(0) };
     vm.kfuncs.cpumasks.insert(mask, 1);
     Ok(mask)
@@ -215,6 +224,7 @@ fn fill<F>(vm: &mut Instance, mask: u64, value: F) -> Result<u64, Fault>
 where
     F: Fn(Masks<'_>, u32) -> Result<u64, AccessError>,
 {
+    vm.spend((vm.nr_cpus / 64).into())?;
     let mut any = 0;
     for word in 0..vm.nr_cpus.div_ceil(64) {
         let bits = value(vm.masks(), word)? & valid(vm.nr_cpus, word);
@@ -231,6 +241,7 @@ fn combine(vm: &mut Instance, args: Args, op: fn(u64, u64) -> u64) -> Result<u64
 
 /// Whether `test` holds for each word of masks `args[0]` and `args[1]`, with the bits that stand for CPUs.
 fn holds(vm: &mut Instance, args: Args, test: fn(u64, u64, u64) -> bool) -> Result<u64, Fault> {
+    vm.spend((vm.nr_cpus / 64).into())?;
     let masks = vm.masks();
     for word in 0..vm.nr_cpus.div_ceil(64) {
         if !test(masks.get(args[0], word)?, masks.get(args[1], word)?, valid(vm.nr_cpus, word)) {
@@ -242,6 +253,7 @@ fn holds(vm: &mut Instance, args: Args, test: fn(u64, u64, u64) -> bool) -> Resu
 
 /// `bpf_cpumask_weight(mask)`.
 fn bpf_cpumask_weight(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    vm.spend((vm.nr_cpus / 64).into())?;
     let mut weight = 0;
     for word in 0..vm.nr_cpus.div_ceil(64) {
         weight += u64::from(vm.masks().get(args[0], word)?.count_ones());

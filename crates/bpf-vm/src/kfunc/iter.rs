@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Open-coded iterators over numbers (`kernel/bpf/bpf_iter.c`) and bits (`kernel/bpf/helpers.c`).
 //!
-//! An iterator's state is in the program's memory; what `next` returns points into it.
+//! An iterator over numbers has its state in the program's memory: two numbers, which the program may write. That of one over bits is
+//! kept here ([`crate::handle`]). What `next` returns points into the iterator.
 
-use crate::fault::{AccessError, Fault};
+use crate::fault::{AccessError, Fault, FaultKind};
+use crate::handle::{HandleKind, HandleState};
 use crate::host::{Args, Builtin, Host};
 use crate::instance::Instance;
 use crate::memory::{Memory, Protection};
@@ -20,11 +22,15 @@ const EFAULT: i64 = 14;
 const NUM_CUR: u64 = 0;
 const NUM_END: u64 = 4;
 
-// struct bpf_iter_bits: where one word of bits or the address of several, the number of bits, and the last bit found
-// stand.
-const BITS_WORDS: u64 = 0;
-const BITS_NR: u64 = 8;
+/// Bytes of struct bpf_iter_bits, and where in it the number of the bit stands that was found last: all that a program sees of it.
+const BITS_SIZE: u64 = 16;
 const BITS_BIT: u64 = 12;
+
+// What is kept of a bpf_iter_bits: the only word of bits or the address of a copy of several, the number of bits, and the bit from which
+// the next one is looked for.
+const WORDS: usize = 0;
+const NR_BITS: usize = 1;
+const FROM: usize = 2;
 
 pub(super) fn find(name: &str) -> Option<Builtin> {
     Some(match name {
@@ -32,7 +38,7 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
         "bpf_iter_num_next" => |vm, _, args| Ok(num_next(&mut vm.memory, args[0])?),
         "bpf_iter_num_destroy" => |vm, _, args| Ok(num_set(&mut vm.memory, args[0], 0, 0)?),
         "bpf_iter_bits_new" => bpf_iter_bits_new,
-        "bpf_iter_bits_next" => |vm, _, args| Ok(bits_next(&mut vm.memory, args[0])?),
+        "bpf_iter_bits_next" => bpf_iter_bits_next,
         "bpf_iter_bits_destroy" => bpf_iter_bits_destroy,
         _ => return None,
     })
@@ -70,17 +76,19 @@ fn num_set(memory: &mut Memory, it: u64, cur: i32, end: i32) -> Result<u64, Acce
     Ok(0)
 }
 
-/// `bpf_iter_bits_new(it, words, nr_words)`.
+/// `bpf_iter_bits_new(it, words, nr_words)`. An iterator that could not be made finds nothing.
 fn bpf_iter_bits_new(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [it, words, nr_words, ..] = args;
     let nr_words = u64::from(nr_words as u32);
-    bits_set(&mut vm.memory, it, 0, 0)?;
+    vm.memory.write(it, BITS_SIZE)?.fill(0);
+    vm.open_handle(it, HandleKind::Bits, [0; 4])?;
     if words == 0 || nr_words == 0 {
         return failed(EINVAL);
     }
     if nr_words > BITS_MAX_WORDS {
         return failed(E2BIG);
     }
+    vm.spend(nr_words)?;
     let Ok(bits) = vm.memory.read(words, nr_words * 8).map(<[u8]>::to_vec) else {
         return failed(EFAULT);
     };
@@ -92,46 +100,50 @@ fn bpf_iter_bits_new(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<
             copy
         }
     };
-    Ok(bits_set(&mut vm.memory, it, word, nr_words * 64)?)
+    *vm.handle(it, HandleKind::Bits)? = [word, nr_words * 64, 0, 0];
+    Ok(0)
 }
 
 /// `bpf_iter_bits_next(it)`: returns the address of the number of the next set bit, or 0 at the end.
-fn bits_next(memory: &mut Memory, it: u64) -> Result<u64, AccessError> {
-    let nr_bits = memory.load::<4>(it.wrapping_add(BITS_NR))?;
-    let words = memory.load::<8>(it.wrapping_add(BITS_WORDS))?;
-    let mut bit = memory.load::<4>(it.wrapping_add(BITS_BIT))? as u32;
-    loop {
-        // The last bit found is -1 before the first one, and stays `nr_bits` at the end.
-        bit = bit.wrapping_add(1);
-        if u64::from(bit) >= nr_bits {
-            memory.store::<4>(it.wrapping_add(BITS_BIT), nr_bits)?;
-            return Ok(0);
+fn bpf_iter_bits_next(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
+    let it = args[0];
+    let state = *vm.handle(it, HandleKind::Bits)?;
+    let found = next_bit(&vm.memory, state)?;
+    let to = found.map_or(state[NR_BITS], |bit| bit + 1);
+    vm.spend((to - state[FROM]) / 64)?;
+    vm.handle(it, HandleKind::Bits)?[FROM] = to;
+    let Some(bit) = found else { return Ok(0) };
+    vm.memory.store::<4>(it.wrapping_add(BITS_BIT), bit)?;
+    Ok(it.wrapping_add(BITS_BIT))
+}
+
+/// The first set bit from where it is to be looked for.
+fn next_bit(memory: &Memory, state: HandleState) -> Result<Option<u64>, AccessError> {
+    let mut bit = state[FROM];
+    while bit < state[NR_BITS] {
+        let word =
+            if state[NR_BITS] == 64 { state[WORDS] } else { memory.host_load::<8>(state[WORDS] + bit / 64 * 8)? };
+        let rest = word & (u64::MAX << (bit % 64));
+        if rest != 0 {
+            return Ok(Some(bit / 64 * 64 + u64::from(rest.trailing_zeros())));
         }
-        let at = words.wrapping_add(u64::from(bit / 64) * 8);
-        let word = if nr_bits == 64 { words } else { memory.load::<8>(at)? };
-        if word & 1 << (bit % 64) != 0 {
-            memory.store::<4>(it.wrapping_add(BITS_BIT), u64::from(bit))?;
-            return Ok(it.wrapping_add(BITS_BIT));
-        }
+        bit = (bit / 64 + 1) * 64;
     }
+    Ok(None)
 }
 
 /// `bpf_iter_bits_destroy(it)`.
 fn bpf_iter_bits_destroy(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
-    let it = args[0];
-    if vm.memory.load::<4>(it.wrapping_add(BITS_NR))? > 64 {
-        let copy = vm.memory.load::<8>(it.wrapping_add(BITS_WORDS))?;
-        vm.memory.free(copy)?;
-        bits_set(&mut vm.memory, it, 0, 0)?;
-    }
+    let state = vm.close_handle(args[0], HandleKind::Bits)?;
+    vm.free_bits(&state)?;
     Ok(0)
 }
 
-fn bits_set(memory: &mut Memory, it: u64, words: u64, nr_bits: u64) -> Result<u64, AccessError> {
-    memory.store::<8>(it.wrapping_add(BITS_WORDS), words)?;
-    memory.store::<4>(it.wrapping_add(BITS_NR), nr_bits)?;
-    memory.store::<4>(it.wrapping_add(BITS_BIT), u64::from(u32::MAX))?;
-    Ok(0)
+impl Instance {
+    /// Frees what a `bpf_iter_bits` has.
+    pub(crate) fn free_bits(&mut self, state: &HandleState) -> Result<(), FaultKind> {
+        if state[NR_BITS] > 64 { self.memory.free(state[WORDS]) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]

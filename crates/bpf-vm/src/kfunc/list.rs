@@ -33,9 +33,8 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
 /// -EINVAL, and the caller's reference to the node's object is dropped.
 fn push(vm: &mut Instance, args: Args, end: End) -> Result<u64, Fault> {
     let [head, node, ..] = args;
-    vm.memory.write(head, HEAD_SIZE)?;
-    vm.memory.write(node, NODE_SIZE)?;
-    if !vm.kfuncs.collections.claim(head, node) {
+    vm.check_root("bpf_list_push", head, HEAD_SIZE)?;
+    if !vm.claim("bpf_list_push", head, (node, NODE_SIZE))? {
         vm.drop_container(node)?;
         return failed(EINVAL);
     }
@@ -51,14 +50,14 @@ fn number(vm: &Instance, head: u64, end: End) -> usize {
 
 /// `bpf_list_pop_*(head)`, `__bpf_list_del`: returns 0 if the list is empty.
 fn pop(vm: &mut Instance, head: u64, end: End) -> Result<u64, Fault> {
-    vm.memory.write(head, HEAD_SIZE)?;
+    vm.check_root("bpf_list_pop", head, HEAD_SIZE)?;
     let at = number(vm, head, end);
     Ok(vm.kfuncs.collections.remove(head, at).unwrap_or(0))
 }
 
 /// `bpf_list_front(head)` and `bpf_list_back(head)` (Linux 6.16): return 0 if the list is empty.
 fn peek(vm: &mut Instance, head: u64, end: End) -> Result<u64, Fault> {
-    vm.memory.read(head, HEAD_SIZE)?;
+    vm.check_root("bpf_list", head, HEAD_SIZE)?;
     let at = number(vm, head, end);
     Ok(vm.kfuncs.collections.get(head, at).unwrap_or(0))
 }

@@ -18,11 +18,14 @@ mod rbtree;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::btf::TypeId;
 use crate::fault::{Fault, FaultKind};
 use crate::host::Builtin;
 use crate::instance::Instance;
-use crate::map::DroppedKptr;
+use crate::map::{DroppedKptr, Field};
+use crate::memory::{Kept, Special};
 
 use collection::Collections;
 use object::Allocated;
@@ -37,12 +40,18 @@ const ENOMEM: i64 = 12;
 pub struct KfuncState {
     /// Objects of `bpf_obj_new_impl` and `bpf_percpu_obj_new_impl`, by address.
     objects: BTreeMap<u64, Allocated>,
+    most_objects: Kept,
+    /// Special fields of the objects' types.
+    types: BTreeMap<TypeId, Arc<[Field]>>,
     /// References to each cpumask of `bpf_cpumask_create`, by address.
     cpumasks: BTreeMap<u64, u32>,
+    most_cpumasks: Kept,
     /// Trees and lists.
     collections: Collections,
+    most_queued: Kept,
     /// Pointers of dropped objects to what only the host can release.
     foreign: Vec<DroppedKptr>,
+    most_foreign: Kept,
     /// `distribute_cpu_mask_prev` of each executing CPU.
     distribute: Vec<u32>,
 }
@@ -67,6 +76,31 @@ impl Instance {
             self.kfuncs.distribute.resize(at + 1, 0);
         }
         &mut self.kfuncs.distribute[at]
+    }
+}
+
+/// Bytes that a node takes in the lists of nodes, at most.
+const PER_NODE: u64 = 96;
+
+impl Instance {
+    /// Checks that a tree's root or a list's head is where a program says, as its types say.
+    fn check_root(&self, function: &str, root: u64, size: u64) -> Result<(), Fault> {
+        self.memory.read(root, size)?;
+        if self.memory.is_apart(root, size, Special::Graph) {
+            return Ok(());
+        }
+        Err(misuse(format!("{function}: no tree or list begins at {root:#x}")).into())
+    }
+
+    /// Reserves the node of an object for a tree or list; whether the node was free.
+    fn claim(&mut self, function: &str, root: u64, (node, size): (u64, u64)) -> Result<bool, Fault> {
+        self.memory.read(node, size)?;
+        if !self.memory.is_apart(node, size, Special::Graph) || !self.in_object(node) {
+            return Err(misuse(format!("{function}: {node:#x} is no node of an object of bpf_obj_new")).into());
+        }
+        let KfuncState { collections, most_queued, .. } = &mut self.kfuncs;
+        most_queued.one_more(&mut self.memory, collections.queued(), PER_NODE)?;
+        Ok(collections.claim(root, node))
     }
 }
 

@@ -5,21 +5,21 @@
 //! references are counted, and only `bpf_refcount_acquire_impl` adds any, which the verifier allows only for types with
 //! a `bpf_refcount`.
 
-use crate::btf::{Btf, Type, TypeId};
+use std::sync::Arc;
+
+use crate::btf::TypeId;
 use crate::fault::Fault;
 use crate::host::{Args, Builtin, Host};
 use crate::instance::Instance;
-use crate::map::DroppedKptr;
+use crate::map::{DroppedKptr, Field, FieldKind, fields, set_apart};
 use crate::memory::Protection;
 
-use super::misuse;
+use super::{KfuncState, misuse};
 
-/// The most special fields that the kernel accepts in a type (`BTF_FIELDS_MAX`).
-const FIELDS_MAX: usize = 11;
-/// The deepest nesting of structures in which the kernel looks for special fields (`MAX_RESOLVE_DEPTH`).
-const DEPTH_MAX: usize = 32;
-/// The most types that are searched. The search ends too early only for a type with a very long array before its kptrs.
-const STEPS_MAX: usize = 1 << 14;
+/// Bytes that an object takes in the list of objects, at most; a type in the list of types, and each of its special fields there.
+const PER_OBJECT: u64 = 64;
+const PER_TYPE: u64 = 96;
+const PER_FIELD: u64 = 96;
 
 /// An object of a program.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,12 @@ pub(super) fn find(name: &str) -> Option<Builtin> {
 /// `bpf_obj_new_impl(local_type_id, meta)`.
 fn bpf_obj_new_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let (type_id, size) = vm.local_type(args[0])?;
-    Ok(vm.new_object(size, Allocated { type_id, references: 1, stride: None }))
+    let fields = vm.special_fields(type_id)?;
+    let object = vm.new_object(size, Allocated { type_id, references: 1, stride: None })?;
+    if object != 0 {
+        set_apart(&mut vm.memory, &fields, object)?;
+    }
+    Ok(object)
 }
 
 /// `bpf_percpu_obj_new_impl(local_type_id, meta)`.
@@ -52,7 +57,7 @@ fn bpf_percpu_obj_new_impl(vm: &mut Instance, _: &mut dyn Host, args: Args) -> R
     let (type_id, size) = vm.local_type(args[0])?;
     let stride = size.next_multiple_of(8);
     let copies = stride.saturating_mul(u64::from(vm.nr_cpus));
-    Ok(vm.new_object(copies, Allocated { type_id, references: 1, stride: Some(stride) }))
+    vm.new_object(copies, Allocated { type_id, references: 1, stride: Some(stride) })
 }
 
 /// `bpf_obj_drop_impl(object, meta)`.
@@ -86,11 +91,37 @@ impl Instance {
             .ok_or_else(|| misuse(format!("bpf_obj_new: the object file has no type {number} with a size")).into())
     }
 
+    /// The special fields of a type, which are found once.
+    fn special_fields(&mut self, type_id: TypeId) -> Result<Arc<[Field]>, Fault> {
+        if let Some(fields) = self.kfuncs.types.get(&type_id) {
+            return Ok(Arc::clone(fields));
+        }
+        let fields: Arc<[Field]> = fields(&self.object.btf, type_id).into();
+        self.memory.reserve(PER_TYPE + PER_FIELD * fields.len() as u64)?;
+        self.kfuncs.types.insert(type_id, Arc::clone(&fields));
+        Ok(fields)
+    }
+
     /// The address of a new object; without memory for it null, as from the kernel's allocator.
-    fn new_object(&mut self, size: u64, object: Allocated) -> u64 {
-        let Ok(address) = self.memory.alloc(size, Protection::ReadWrite) else { return 0 };
+    fn new_object(&mut self, size: u64, object: Allocated) -> Result<u64, Fault> {
+        self.spend(size / 8)?;
+        let there_are = self.kfuncs.objects.len();
+        if self.kfuncs.most_objects.one_more(&mut self.memory, there_are, PER_OBJECT).is_err() {
+            return Ok(0);
+        }
+        let Ok(address) = self.memory.alloc(size, Protection::ReadWrite) else { return Ok(0) };
         self.kfuncs.objects.insert(address, object);
-        address
+        Ok(address)
+    }
+
+    /// Whether a program made what is at an address: an object or a cpumask.
+    pub(crate) fn allocated(&self, address: u64) -> bool {
+        self.kfuncs.cpumasks.contains_key(&address) || self.kfuncs.objects.contains_key(&address)
+    }
+
+    /// Whether an address is in an object that a program made.
+    pub(super) fn in_object(&self, address: u64) -> bool {
+        self.memory.object_at(address).is_some_and(|(object, _)| self.kfuncs.objects.contains_key(&object))
     }
 
     /// Bytes from one CPU's copy to the next of an object of `bpf_percpu_obj_new`, as `bpf_per_cpu_ptr` needs them.
@@ -118,9 +149,17 @@ impl Instance {
             }
             match self.kfuncs.objects.contains_key(&kptr.address) {
                 true => self.drop_reference(kptr.address, &mut pending)?,
-                false => self.kfuncs.foreign.push(kptr),
+                false => self.keep_foreign(kptr)?,
             }
         }
+        Ok(())
+    }
+
+    /// The host is told of a dropped pointer later.
+    fn keep_foreign(&mut self, kptr: DroppedKptr) -> Result<(), Fault> {
+        let KfuncState { foreign, most_foreign, .. } = &mut self.kfuncs;
+        most_foreign.one_more(&mut self.memory, foreign.len(), PER_OBJECT + kptr.type_name.len() as u64)?;
+        foreign.push(kptr);
         Ok(())
     }
 
@@ -156,7 +195,8 @@ impl Instance {
             object.references -= 1;
             return Ok(());
         }
-        let type_id = object.type_id;
+        // The verifier lets no object with a copy for each CPU have special fields.
+        let type_id = object.stride.is_none().then_some(object.type_id);
         let size = self.memory.size_of(address).unwrap_or(0);
         if self.kfuncs.collections.any_queued(address, size) {
             return Err(misuse(format!("bpf_obj_drop: {address:#x} is still in a tree or list")).into());
@@ -166,56 +206,14 @@ impl Instance {
             let owner = self.memory.object_at(node);
             pending.extend(owner.map(|(address, _)| DroppedKptr { address, type_name: String::new() }));
         }
-        for (offset, type_name) in kptrs(&self.object.btf, type_id) {
-            let address = self.memory.load::<8>(address.wrapping_add(offset))?;
-            pending.extend((address != 0).then_some(DroppedKptr { address, type_name }));
+        let fields = type_id.and_then(|type_id| self.kfuncs.types.get(&type_id).cloned()).unwrap_or_default();
+        for field in &*fields {
+            let FieldKind::Kptr(type_name) = &field.kind else { continue };
+            let address = self.memory.load::<8>(address.wrapping_add(field.offset.into()))?;
+            let kptr = DroppedKptr { address, type_name: type_name.clone() };
+            pending.extend((address != 0).then_some(kptr));
         }
         self.memory.free(address)?;
         Ok(())
     }
-}
-
-/// The pointers that a structure owns (`__kptr`, `__percpu_kptr`): offset in bytes and name of the type pointed to.
-fn kptrs(btf: &Btf, type_id: TypeId) -> Vec<(u64, String)> {
-    let mut search = Search { btf, found: Vec::new(), steps: STEPS_MAX };
-    search.visit(type_id, 0, DEPTH_MAX);
-    search.found
-}
-
-/// A search for kptrs in a type; it ends even if the type contains itself.
-struct Search<'b> {
-    btf: &'b Btf,
-    found: Vec<(u64, String)>,
-    steps: usize,
-}
-
-impl Search<'_> {
-    fn visit(&mut self, type_id: TypeId, offset: u64, depth: usize) {
-        if depth == 0 || self.steps == 0 || self.found.len() >= FIELDS_MAX {
-            return;
-        }
-        self.steps -= 1;
-        match self.btf.bare(type_id) {
-            Some(Type::Struct(composite)) => {
-                for member in &composite.members {
-                    self.visit(member.type_id, offset + u64::from(member.bit_offset / 8), depth - 1);
-                }
-            }
-            Some(Type::Array(array)) => {
-                let size = self.btf.size_of(array.element).unwrap_or(0);
-                for at in 0..u64::from(array.count).min(STEPS_MAX as u64) {
-                    self.visit(array.element, offset + at * size, depth - 1);
-                }
-            }
-            Some(Type::Ptr(target)) if is_kptr(self.btf, *target) => {
-                let name = self.btf.name(self.btf.skip_modifiers(*target)).to_owned();
-                self.found.push((offset, name));
-            }
-            _ => {}
-        }
-    }
-}
-
-fn is_kptr(btf: &Btf, target: TypeId) -> bool {
-    matches!(btf.get(target), Some(Type::TypeTag { tag, .. }) if matches!(tag.as_str(), "kptr" | "percpu_kptr"))
 }

@@ -40,9 +40,10 @@ fn top(nodes: Range<usize>) -> Option<usize> {
 /// is -EINVAL, and the caller's reference to the node's object is dropped.
 fn bpf_rbtree_add_impl(vm: &mut Instance, host: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [root, node, less, ..] = args;
-    vm.memory.write(root, ROOT_SIZE)?;
-    vm.memory.write(node, NODE_SIZE)?;
-    if !vm.kfuncs.collections.claim(root, node) {
+    vm.check_root("bpf_rbtree_add", root, ROOT_SIZE)?;
+    // The nodes behind the new one move on.
+    vm.spend(vm.kfuncs.collections.len(root) as u64 / 8)?;
+    if !vm.claim("bpf_rbtree_add", root, (node, NODE_SIZE))? {
         vm.drop_container(node)?;
         return failed(EINVAL);
     }
@@ -71,15 +72,16 @@ fn place(vm: &mut Instance, host: &mut dyn Host, root: u64, node: u64, less: u64
 /// `bpf_rbtree_remove(root, node)`: returns the node, or 0 if the node is not in this tree.
 fn bpf_rbtree_remove(vm: &mut Instance, _: &mut dyn Host, args: Args) -> Result<u64, Fault> {
     let [root, node, ..] = args;
-    vm.memory.write(root, ROOT_SIZE)?;
-    let collections = &mut vm.kfuncs.collections;
-    let removed = collections.position(root, node).and_then(|at| collections.remove(root, at));
-    Ok(removed.unwrap_or(0))
+    vm.check_root("bpf_rbtree_remove", root, ROOT_SIZE)?;
+    let at = vm.kfuncs.collections.position(root, node);
+    // All nodes before it were looked at.
+    vm.spend(at.unwrap_or(0) as u64)?;
+    Ok(at.and_then(|at| vm.kfuncs.collections.remove(root, at)).unwrap_or(0))
 }
 
 /// The node of a tree that `choose` picks, given the number of nodes; 0 if it picks none.
 fn node_at(vm: &mut Instance, root: u64, choose: fn(usize) -> Option<usize>) -> Result<u64, Fault> {
-    vm.memory.read(root, ROOT_SIZE)?;
+    vm.check_root("bpf_rbtree", root, ROOT_SIZE)?;
     let collections = &vm.kfuncs.collections;
     Ok(choose(collections.len(root)).and_then(|at| collections.get(root, at)).unwrap_or(0))
 }
@@ -87,9 +89,11 @@ fn node_at(vm: &mut Instance, root: u64, choose: fn(usize) -> Option<usize>) -> 
 /// `bpf_rbtree_left(root, node)` and `bpf_rbtree_right(root, node)` (Linux 6.16): return 0 if there is no such node.
 fn child(vm: &mut Instance, args: Args, choose: fn(usize, Range<usize>) -> Option<usize>) -> Result<u64, Fault> {
     let [root, node, ..] = args;
-    vm.memory.read(root, ROOT_SIZE)?;
+    vm.check_root("bpf_rbtree", root, ROOT_SIZE)?;
+    let position = vm.kfuncs.collections.position(root, node);
+    vm.spend(position.unwrap_or(0) as u64)?;
     let collections = &vm.kfuncs.collections;
-    let chosen = collections.position(root, node).and_then(|at| choose(at, subtree(collections, root, at)));
+    let chosen = position.and_then(|at| choose(at, subtree(collections, root, at)));
     Ok(chosen.and_then(|at| collections.get(root, at)).unwrap_or(0))
 }
 

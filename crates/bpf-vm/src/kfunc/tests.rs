@@ -9,7 +9,7 @@ use super::*;
 use crate::btf::Builder;
 use crate::host::{Args, Host};
 use crate::interp::CODE_BASE;
-use crate::memory::Protection;
+use crate::memory::{Memory, Protection, Special};
 use crate::object::Object;
 
 /// Where the members of an `item` are: a key, a node for trees, a node for lists, a `__kptr` to another item, a tree.
@@ -50,8 +50,10 @@ impl Vm {
     fn new(nr_cpus: u32) -> Self {
         let mut btf = Builder::new();
         let number = btf.int("u64", 8, false);
-        let (rb, list) = (btf.array(number, 4), btf.array(number, 3));
-        let root = btf.array(number, 2);
+        let words = btf.array(number, 4);
+        let rb = btf.structure("bpf_rb_node", 32, &[("opaque", words, 0)]);
+        let list = btf.structure("bpf_list_node", 24, &[("opaque", number, 0)]);
+        let root = btf.structure("bpf_rb_root", 16, &[("opaque", number, 0)]);
         let item = btf.declare_struct("item");
         let tagged = btf.type_tag("kptr", item);
         let next = btf.pointer(tagged);
@@ -68,7 +70,7 @@ impl Vm {
                 ("plain", plain, ITEM_SIZE),
             ],
         );
-        let mut vm = Instance::from_instructions(&LESS.concat(), &|_| None, 1 << 20).unwrap();
+        let mut vm = Instance::from_instructions(&LESS.concat(), &|_| None, 1 << 30).unwrap();
         vm.object = Arc::new(Object { btf: Arc::new(btf.finish()), ..Object::default() });
         vm.nr_cpus = nr_cpus;
         Self { vm, item: u64::from(item.0) }
@@ -115,6 +117,19 @@ impl Vm {
         object
     }
 
+    /// A tree's root or a list's head.
+    fn root(&mut self) -> u64 {
+        let root = self.words(&[0, 0]);
+        self.vm.memory.set_apart(root, 16, Special::Graph).unwrap();
+        root
+    }
+
+    fn own(&mut self, slot: u64, pointer: u64) {
+        let mut args = [0; 5];
+        args[..2].copy_from_slice(&[slot, pointer]);
+        assert_eq!(crate::helper::helper(194).unwrap()(&mut self.vm, &mut OnCpu(0), args), Ok(0));
+    }
+
     fn mask(&mut self, cpus: &[u32]) -> u64 {
         let mut words = vec![0; self.vm.nr_cpus.div_ceil(64) as usize];
         for cpu in cpus {
@@ -131,7 +146,7 @@ fn einval() -> u64 {
 #[test]
 fn a_tree_gives_its_nodes_in_order_and_equal_ones_as_they_came() {
     let mut vm = Vm::new(1);
-    let root = vm.words(&[0, 0]);
+    let root = vm.root();
     assert_eq!(vm.call("bpf_rbtree_first", &[root]), 0);
     let items: Vec<u64> = [5, 1, 4, 1, 9].iter().map(|key| vm.new_item(*key)).collect();
     for item in &items {
@@ -148,7 +163,7 @@ fn a_tree_gives_its_nodes_in_order_and_equal_ones_as_they_came() {
 #[test]
 fn a_node_that_is_queued_cannot_be_queued_again() {
     let mut vm = Vm::new(1);
-    let (root, other) = (vm.words(&[0, 0]), vm.words(&[0, 0]));
+    let (root, other) = (vm.root(), vm.root());
     let item = vm.new_item(1);
     assert_eq!(vm.call("bpf_refcount_acquire_impl", &[item]), item);
     assert_eq!(vm.add(root, item), 0);
@@ -163,7 +178,7 @@ fn a_node_that_is_queued_cannot_be_queued_again() {
 #[test]
 fn a_comparison_that_faults_leaves_the_node_out() {
     let mut vm = Vm::new(1);
-    let root = vm.words(&[0, 0]);
+    let root = vm.root();
     let (first, second) = (vm.new_item(1), vm.new_item(2));
     vm.add(root, first);
     assert!(vm.try_call("bpf_rbtree_add_impl", &[root, second + RB, 0x1234, 0, 0]).is_err());
@@ -173,7 +188,7 @@ fn a_comparison_that_faults_leaves_the_node_out() {
 #[test]
 fn a_list_has_two_ends() {
     let mut vm = Vm::new(1);
-    let head = vm.words(&[0, 0]);
+    let head = vm.root();
     let items: Vec<u64> = (0..3).map(|key| vm.new_item(key)).collect();
     assert_eq!(vm.call("bpf_list_pop_back", &[head]), 0);
     vm.call("bpf_list_push_back_impl", &[head, items[0] + LIST]);
@@ -190,7 +205,7 @@ fn a_list_has_two_ends() {
 #[test]
 fn an_object_in_a_tree_and_a_list_has_its_place_in_both() {
     let mut vm = Vm::new(1);
-    let (root, head) = (vm.words(&[0, 0]), vm.words(&[0, 0]));
+    let (root, head) = (vm.root(), vm.root());
     let item = vm.new_item(1);
     vm.call("bpf_refcount_acquire_impl", &[item]);
     assert_eq!(vm.add(root, item), 0);
@@ -202,7 +217,7 @@ fn an_object_in_a_tree_and_a_list_has_its_place_in_both() {
 #[test]
 fn dropping_what_is_queued_or_no_object_is_a_fault() {
     let mut vm = Vm::new(1);
-    let root = vm.words(&[0, 0]);
+    let root = vm.root();
     let item = vm.new_item(1);
     vm.add(root, item);
     let fault = vm.try_call("bpf_obj_drop_impl", &[item]).unwrap_err();
@@ -219,7 +234,7 @@ fn dropping_an_object_drops_what_it_owns() {
     let (owner, queued, held) = (vm.new_item(1), vm.new_item(2), vm.new_item(3));
     let plain = vm.new_item(4);
     vm.add(owner + ROOT, queued);
-    vm.vm.memory.store::<8>(owner + NEXT, held).unwrap();
+    vm.own(owner + NEXT, held);
     vm.vm.memory.store::<8>(owner + u64::from(ITEM_SIZE), plain).unwrap();
     vm.call("bpf_obj_drop_impl", &[owner]);
     assert!(![owner, queued, held].iter().any(|item| vm.is_live(*item)));
@@ -231,7 +246,7 @@ fn a_long_chain_is_dropped_without_recursion() {
     let mut vm = Vm::new(1);
     let items: Vec<u64> = (0..100_000).map(|key| vm.new_item(key)).collect();
     for pair in items.windows(2) {
-        vm.vm.memory.store::<8>(pair[0] + NEXT, pair[1]).unwrap();
+        vm.own(pair[0] + NEXT, pair[1]);
     }
     vm.call("bpf_obj_drop_impl", &[items[0]]);
     assert!(!items.iter().any(|item| vm.is_live(*item)));
@@ -313,7 +328,8 @@ fn bits_are_found_in_one_word_and_in_several() {
         assert_eq!(found, expected);
         assert_eq!(vm.call("bpf_iter_bits_next", &[it]), 0);
         vm.call("bpf_iter_bits_destroy", &[it]);
-        vm.call("bpf_iter_bits_destroy", &[it]);
+        let twice = vm.try_call("bpf_iter_bits_destroy", &[it]).unwrap_err();
+        assert_eq!(twice.to_string(), format!("no bpf_iter_bits was made at {it:#x}"));
     }
 }
 
@@ -324,7 +340,79 @@ fn wrong_bits_fail_and_are_empty() {
     for (source, words, errno) in [(0, 1, 22i64), (it, 0, 22), (it, 512, 7), (it, 3, 14), (8, 1, 14)] {
         assert_eq!(vm.call("bpf_iter_bits_new", &[it, source, words]), -errno as u64);
         assert_eq!(vm.call("bpf_iter_bits_next", &[it]), 0);
+        vm.call("bpf_iter_bits_destroy", &[it]);
     }
+}
+
+#[test]
+fn what_a_program_writes_into_an_iterator_frees_and_finds_nothing() {
+    let mut vm = Vm::new(1);
+    let (it, source, other) = (vm.words(&[0, 0]), vm.words(&[1, 1 << 5]), vm.words(&[7]));
+    // Never made: its bytes are what the state of one over 128 bits at `other` was.
+    for (at, word) in [(0, other), (8, 128)] {
+        vm.vm.memory.store::<8>(it + at, word).unwrap();
+    }
+    assert!(vm.try_call("bpf_iter_bits_next", &[it]).is_err());
+    assert!(vm.try_call("bpf_iter_bits_destroy", &[it]).is_err());
+    assert!(vm.is_live(other));
+    // Made, and written over.
+    assert_eq!(vm.call("bpf_iter_bits_new", &[it, source, 2]), 0);
+    for (at, word) in [(0, other), (8, 128)] {
+        vm.vm.memory.store::<8>(it + at, word).unwrap();
+    }
+    let mut found = Vec::new();
+    while let at @ 1.. = vm.call("bpf_iter_bits_next", &[it]) {
+        found.push(vm.vm.memory.load::<4>(at).unwrap());
+    }
+    assert_eq!(found, [0, 69]);
+    vm.call("bpf_iter_bits_destroy", &[it]);
+    assert!(vm.is_live(other));
+}
+
+#[test]
+fn a_node_or_root_is_where_types_say() {
+    let mut vm = Vm::new(1);
+    let (head, item, plain) = (vm.root(), vm.new_item(1), vm.words(&[0; 4]));
+    for function in ["bpf_list_push_back_impl", "bpf_rbtree_add_impl"] {
+        for (head, node) in
+            [(plain, item + LIST), (head + 8, item + LIST), (head, plain), (head, item), (head, item + LIST + 1)]
+        {
+            assert!(vm.try_call(function, &[head, node, CODE_BASE]).is_err(), "{function} {head:#x} {node:#x}");
+        }
+    }
+    for function in ["bpf_list_pop_front", "bpf_list_front", "bpf_rbtree_first", "bpf_rbtree_root"] {
+        assert!(vm.try_call(function, &[plain]).is_err(), "{function}");
+    }
+    for at in [RB, LIST, NEXT, ROOT] {
+        let refused = vm.vm.memory.store::<8>(item + at, plain).unwrap_err();
+        assert_eq!(refused.kind, crate::fault::AccessKind::ReadOnly);
+    }
+}
+
+#[test]
+fn what_is_kept_of_objects_and_nodes_counts_against_the_limit() {
+    let mut vm = Vm::new(1);
+    let head = vm.root();
+    let before = vm.vm.memory.available();
+    let items: Vec<u64> = (0..1000).map(|key| vm.new_item(key)).collect();
+    let made = before - vm.vm.memory.available();
+    let block = Memory::cost(u64::from(ITEM_SIZE) + 8).unwrap();
+    assert!(made >= 1000 * (block + 64), "{made} bytes for 1000 objects, of {block} each");
+    for item in &items {
+        assert_eq!(vm.call("bpf_list_push_back_impl", &[head, item + LIST]), 0);
+    }
+    assert_eq!(before - made - vm.vm.memory.available(), 1000 * PER_NODE);
+    // Room that was counted once serves again.
+    for item in &items {
+        assert_eq!(vm.call("bpf_list_pop_front", &[head]), item + LIST);
+        vm.call("bpf_obj_drop_impl", &[*item]);
+    }
+    let left = vm.vm.memory.available();
+    for key in 0..1000 {
+        let item = vm.new_item(key);
+        vm.call("bpf_list_push_back_impl", &[head, item + LIST]);
+    }
+    assert_eq!(vm.vm.memory.available(), left);
 }
 
 #[test]
@@ -336,7 +424,7 @@ proptest! {
     #[test]
     fn a_tree_is_a_stable_sort(keys in proptest::collection::vec(0u64..20, 0..80)) {
         let mut vm = Vm::new(1);
-        let root = vm.words(&[0, 0]);
+        let root = vm.root();
         let items: Vec<u64> = keys.iter().map(|key| vm.new_item(*key)).collect();
         for item in &items {
             prop_assert_eq!(vm.add(root, *item), 0);

@@ -8,8 +8,8 @@ use crate::errno::{Errno, OpError};
 use crate::fault::FaultKind;
 use crate::memory::Memory;
 
-/// Bytes that a value takes outside of the arena: its address here, and its place in the arena's list of objects.
-const PER_VALUE: u64 = 32;
+/// Bytes that a value takes outside of the arena: its address here.
+const PER_VALUE: u64 = 8;
 
 /// An array.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ impl Array {
     pub(super) fn new(memory: &mut Memory, spec: &MapSpec, copies: u32) -> Result<Self, MapError> {
         let count = u64::from(spec.max_entries) * u64::from(copies);
         // Values that cannot fit are refused before any is allocated.
-        let block = Memory::block(u64::from(spec.value_size)).unwrap_or(u64::MAX);
-        let needed = count.saturating_mul(block.saturating_add(PER_VALUE));
+        let each = Memory::cost(u64::from(spec.value_size)).unwrap_or(u64::MAX);
+        let needed = count.saturating_mul(each.saturating_add(PER_VALUE));
         if needed > memory.available() {
             let why = format!("{needed} bytes of values over the {} left", memory.available());
             return Err(spec.no_memory(FaultKind::Exhausted(why)));
@@ -72,6 +72,10 @@ impl Array {
     pub(super) fn next_key(&self, key: Option<&[u8]>) -> Option<Vec<u8>> {
         let next = key.map_or(Some(0), |key| array_index(key).checked_add(1))?;
         (next < self.len()).then(|| next.to_le_bytes().to_vec())
+    }
+
+    pub(super) fn values(&self) -> u64 {
+        self.values.len() as u64
     }
 
     pub(super) fn key_of(&self, address: u64) -> Option<Vec<u8>> {

@@ -64,8 +64,13 @@ impl Search<'_> {
             }
             Some(Type::Array(array)) => {
                 let Some(size) = btf.size_of(array.element) else { return };
+                let before = self.found.len();
                 for index in 0..u64::from(array.count.min(self.left)) {
                     self.look(array.element, offset.saturating_add(index.saturating_mul(size)), depth);
+                    if self.found.len() == before {
+                        // The other elements are alike.
+                        return;
+                    }
                 }
             }
             Some(Type::Ptr(to)) => {

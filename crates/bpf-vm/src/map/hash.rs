@@ -210,6 +210,10 @@ impl Hash {
         Some(key.to_vec())
     }
 
+    pub(super) fn values(&self) -> u64 {
+        self.entries.len() as u64 * u64::from(self.copies)
+    }
+
     pub(super) fn key_of(&self, address: u64) -> Option<Vec<u8>> {
         self.entries.iter().find(|(_, entry)| entry.values.contains(&address)).map(|(key, _)| key.to_vec())
     }

@@ -30,6 +30,7 @@ use crate::fault::FaultKind;
 use crate::memory::Memory;
 use array::Array;
 use bloom::Bloom;
+pub(crate) use field::fields;
 pub use field::{Field, FieldKind};
 use hash::Hash;
 use nested::{ArrayOfMaps, HashOfMaps};
@@ -39,6 +40,7 @@ use retire::Retired;
 use ringbuf::RingBuf;
 pub use spec::{MapError, MapSpec, kind};
 use storage::Storage;
+pub(crate) use value::set_apart;
 
 /// Handle of the first map: what `ld_imm64` of a map gives a program. It is no address in the arena.
 pub const MAP_BASE: u64 = 0xffff_d000_0000_0000;
@@ -206,6 +208,15 @@ impl Maps {
             Family::Array(array) if key.len() == 4 => array.address(array_index(key), cpu),
             Family::Hash(hash) => hash.peek(key, cpu),
             _ => None,
+        }
+    }
+
+    /// How many values [`Maps::key_of`] looks at, at most.
+    pub(crate) fn values(&self, id: MapId) -> u64 {
+        match self.maps.get(id.0 as usize).map(|map| &map.family) {
+            Some(Family::Array(array)) => array.values(),
+            Some(Family::Hash(hash)) => hash.values(),
+            _ => 0,
         }
     }
 

@@ -6,11 +6,17 @@
 //! it either. What is left out: a preallocated hash of the kernel may give the element to another key at once, so a
 //! program that still uses a deleted element may see another key's value there.
 
+use std::sync::Arc;
+
 use super::Maps;
-use super::field::FieldKind;
+use super::field::{Field, FieldKind};
 use super::spec::MapSpec;
 use crate::fault::FaultKind;
-use crate::memory::Memory;
+use crate::memory::{Kept, Memory};
+
+/// Bytes that a pointer takes in the list of those to drop, beside its type's name, and a root in the list of those that are gone.
+const PER_POINTER: u64 = 64;
+const PER_GRAPH: u64 = 32;
 
 /// A pointer that a map owned and whose value is gone: the target's reference is to be released.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,37 +30,40 @@ pub struct DroppedKptr {
 /// Values, timers and pointers that left their maps.
 #[derive(Debug, Default)]
 pub(super) struct Retired {
-    /// Values to free: address, and offset and type of each pointer in the value.
-    values: Vec<(u64, Vec<(u32, String)>)>,
+    /// Values to free: address, and the value's special fields.
+    values: Vec<(u64, Arc<[Field]>)>,
     /// Timers that must not fire any more.
     timers: Vec<u64>,
     dropped: Vec<DroppedKptr>,
     /// Trees and lists that are gone: address and size of their roots and heads.
     graphs: Vec<(u64, u64)>,
+    most_dropped: Kept,
+    most_graphs: Kept,
 }
 
 impl Retired {
     /// Retires a value that left its map.
     pub(super) fn value(&mut self, spec: &MapSpec, address: u64) {
-        let mut pointers = Vec::new();
-        for field in &spec.fields {
+        for field in &*spec.fields {
             match &field.kind {
                 FieldKind::Timer => self.timers.push(address + u64::from(field.offset)),
-                FieldKind::Kptr(name) => pointers.push((field.offset, name.clone())),
                 FieldKind::Graph => self.graphs.push((address + u64::from(field.offset), u64::from(field.size))),
-                FieldKind::SpinLock | FieldKind::UntrustedKptr => {}
+                FieldKind::Kptr(_) | FieldKind::SpinLock | FieldKind::UntrustedKptr => {}
             }
         }
-        self.values.push((address, pointers));
+        self.values.push((address, Arc::clone(&spec.fields)));
     }
 
     /// Retires the timers and pointers of a value that stays but was overwritten (`bpf_obj_free_fields`).
     pub(super) fn fields(&mut self, memory: &mut Memory, spec: &MapSpec, address: u64) -> Result<(), FaultKind> {
-        for field in &spec.fields {
+        for field in &*spec.fields {
             match &field.kind {
                 FieldKind::Timer => self.timers.push(address + u64::from(field.offset)),
                 FieldKind::Kptr(name) => self.pointer(memory, address + u64::from(field.offset), name)?,
-                FieldKind::Graph => self.graphs.push((address + u64::from(field.offset), u64::from(field.size))),
+                FieldKind::Graph => {
+                    self.most_graphs.one_more(memory, self.graphs.len(), PER_GRAPH)?;
+                    self.graphs.push((address + u64::from(field.offset), u64::from(field.size)));
+                }
                 FieldKind::SpinLock | FieldKind::UntrustedKptr => {}
             }
         }
@@ -64,6 +73,7 @@ impl Retired {
     fn pointer(&mut self, memory: &mut Memory, slot: u64, type_name: &str) -> Result<(), FaultKind> {
         let address = memory.load::<8>(slot)?;
         if address != 0 {
+            self.most_dropped.one_more(memory, self.dropped.len(), PER_POINTER + type_name.len() as u64)?;
             memory.host_store::<8>(slot, 0)?;
             self.dropped.push(DroppedKptr { address, type_name: type_name.to_owned() });
         }
@@ -75,15 +85,17 @@ impl Maps {
     /// Whether values that were removed or overwritten still wait to be cleaned up.
     #[inline]
     pub(crate) fn has_retired(&self) -> bool {
-        let Retired { values, timers, dropped, graphs } = &self.retired;
+        let Retired { values, timers, dropped, graphs, .. } = &self.retired;
         !(values.is_empty() && timers.is_empty() && dropped.is_empty() && graphs.is_empty())
     }
 
     /// Frees the values that were removed; called when the outermost program has ended.
     pub(crate) fn free_retired(&mut self, memory: &mut Memory) -> Result<(), FaultKind> {
-        for (address, pointers) in std::mem::take(&mut self.retired.values) {
-            for (offset, name) in pointers {
-                self.retired.pointer(memory, address + u64::from(offset), &name)?;
+        for (address, fields) in std::mem::take(&mut self.retired.values) {
+            for field in &*fields {
+                if let FieldKind::Kptr(name) = &field.kind {
+                    self.retired.pointer(memory, address + u64::from(field.offset), name)?;
+                }
             }
             memory.free(address)?;
         }

@@ -11,12 +11,14 @@ use super::spec::{MapError, MapSpec};
 use super::{Family, MapId, Maps};
 use crate::errno::{Errno, OpError};
 use crate::fault::FaultKind;
-use crate::memory::{Memory, Protection};
+use crate::memory::{Kept, Memory, Protection};
 
 /// `BPF_RINGBUF_HDR_SZ`: bytes before each record.
 const HEADER: u64 = 8;
 /// `RINGBUF_MAX_RECORD_SZ`: largest record.
 const MAX_RECORD: u64 = u32::MAX as u64 / 4;
+/// Bytes that a record takes beside its own and its place in the ring.
+const PER_RECORD: u64 = 64;
 
 /// A ring buffer.
 #[derive(Debug)]
@@ -26,6 +28,7 @@ pub(super) struct RingBuf {
     consumer: u64,
     /// Records that the host has not read yet, the oldest first.
     records: VecDeque<Record>,
+    most: Kept,
 }
 
 #[derive(Debug)]
@@ -60,28 +63,24 @@ impl RingBuf {
     pub(super) fn new(memory: &mut Memory, spec: &MapSpec) -> Result<Self, MapError> {
         let size = u64::from(spec.max_entries);
         memory.reserve(size).map_err(|why| spec.no_memory(why))?;
-        Ok(Self { size, producer: 0, consumer: 0, records: VecDeque::new() })
+        Ok(Self { size, producer: 0, consumer: 0, records: VecDeque::new(), most: Kept::default() })
     }
 
     /// Room for a record of `size` bytes, if there is any. Submitted records take room until they are read. A record
     /// behind one that is still being filled cannot be read yet.
-    fn reserve(&mut self, size: u64, state: State) -> Option<&mut Record> {
+    fn reserve(&mut self, memory: &mut Memory, size: u64) -> Result<&mut Record, OpError> {
         if size > MAX_RECORD {
-            return None;
+            return Err(Errno::EAGAIN.into());
         }
         let length = (size + HEADER).next_multiple_of(8);
         // The kernel never fills the last byte: a full ring would look like an empty one.
         if self.producer + length - self.consumer > self.size - 1 {
-            return None;
+            return Err(Errno::EAGAIN.into());
         }
+        self.most.one_more(memory, self.records.len(), PER_RECORD)?;
         self.producer += length;
-        self.records.push_back(Record { length, state });
-        self.records.back_mut()
-    }
-
-    /// The record that a program holds at `address`.
-    fn busy(&mut self, address: u64) -> Option<&mut Record> {
-        self.records.iter_mut().find(|record| record.state == State::Busy(address))
+        self.records.push_back(Record { length, state: State::Discarded });
+        self.records.back_mut().ok_or(Errno::EAGAIN.into())
     }
 
     fn consume(&mut self) -> Vec<Vec<u8>> {
@@ -104,22 +103,24 @@ impl Maps {
     /// `EAGAIN`: no room. `EINVAL`: another kind of map. A fault: the memory limit.
     pub fn ring_reserve(&mut self, memory: &mut Memory, id: MapId, size: u64) -> Result<u64, OpError> {
         let ring = self.ring(id)?;
-        let record = ring.reserve(size, State::Discarded).ok_or(Errno::EAGAIN)?;
+        let record = ring.reserve(memory, size)?;
         let address = memory.alloc(size, Protection::ReadWrite)?;
         record.state = State::Busy(address);
         Ok(address)
     }
 
-    /// Submits or discards the record at `address`, which must not be used any more.
+    /// Submits or discards the record at `address`, which must not be used any more. Returns how many records lie before it and
+    /// so were looked at.
     ///
     /// # Errors
     /// A fault: no record is being filled there.
-    pub fn ring_commit(&mut self, memory: &mut Memory, address: u64, discard: bool) -> Result<(), FaultKind> {
-        let rings = self.maps.iter_mut().filter_map(|map| match &mut map.family {
-            Family::RingBuf(ring) => Some(ring),
-            _ => None,
+    pub fn ring_commit(&mut self, memory: &mut Memory, address: u64, discard: bool) -> Result<u64, FaultKind> {
+        let records = self.maps.iter_mut().flat_map(|map| match &mut map.family {
+            Family::RingBuf(ring) => ring.records.iter_mut(),
+            _ => std::collections::vec_deque::IterMut::default(),
         });
-        let Some(record) = rings.filter_map(|ring| ring.busy(address)).next() else {
+        let mut records = records.enumerate();
+        let Some((before, record)) = records.find(|(_, record)| record.state == State::Busy(address)) else {
             return Err(FaultKind::Misuse(format!("{address:#x} is no reserved record of a ring buffer")));
         };
         let size = memory.size_of(address).unwrap_or(0);
@@ -127,16 +128,17 @@ impl Maps {
             true => State::Discarded,
             false => State::Submitted(memory.read(address, size)?.to_vec()),
         };
-        memory.free(address)
+        memory.free(address)?;
+        Ok(before as u64)
     }
 
     /// Writes a whole record.
     ///
     /// # Errors
     /// `EAGAIN`: no room. `EINVAL`: another kind of map.
-    pub fn ring_output(&mut self, id: MapId, bytes: &[u8]) -> Result<(), OpError> {
-        let record = self.ring(id)?.reserve(bytes.len() as u64, State::Discarded).ok_or(Errno::EAGAIN)?;
-        record.state = State::Submitted(bytes.to_vec());
+    pub fn ring_output(&mut self, memory: &mut Memory, id: MapId, bytes: Vec<u8>) -> Result<(), OpError> {
+        let record = self.ring(id)?.reserve(memory, bytes.len() as u64)?;
+        record.state = State::Submitted(bytes);
         Ok(())
     }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The description of a map, and what the kernel refuses (`map_alloc_check` of each kind).
 
+use std::sync::Arc;
+
 use super::field::{Field, FieldKind, fields};
 use crate::btf::Btf;
 use crate::fault::FaultKind;
@@ -106,7 +108,7 @@ pub struct MapSpec {
     /// `map_extra`: the number of hash functions of a Bloom filter; the user address of an arena.
     pub map_extra: u64,
     /// Special fields of a value, by offset.
-    pub fields: Vec<Field>,
+    pub fields: Arc<[Field]>,
 }
 
 /// Why a map cannot be made.
@@ -147,7 +149,9 @@ impl MapSpec {
             kind::RINGBUF => ring_size(max_entries),
             _ => max_entries,
         };
-        let fields = fields(btf, definition.value_type);
+        let mut fields = fields(btf, definition.value_type);
+        fields.retain(|field| field.offset.saturating_add(field.size) <= value_size);
+        let fields = fields.into();
         Self { name: definition.name.clone(), kind, key_size, value_size, max_entries, flags, map_extra, fields }
     }
 

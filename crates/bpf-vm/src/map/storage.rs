@@ -7,12 +7,16 @@ use std::collections::BTreeMap;
 use super::recent::Recent;
 use super::{Family, MapId, Maps, find, value};
 use crate::errno::{Errno, OpError};
-use crate::memory::Memory;
+use crate::memory::{Kept, Memory};
+
+/// Bytes that an owner takes in the list of owners, at most.
+const PER_OWNER: u64 = 48;
 
 /// Values by their owners' addresses.
 #[derive(Debug, Default)]
 pub(super) struct Storage {
     values: BTreeMap<u64, u64>,
+    most: Kept,
     recent: Recent,
 }
 
@@ -51,6 +55,7 @@ impl Maps {
         if let Some(address) = storage.values.get(&owner) {
             return Ok(*address);
         }
+        storage.most.one_more(memory, storage.values.len(), PER_OWNER).map_err(|_| Errno::ENOMEM)?;
         let address = value::alloc(memory, &map.spec, 1).map_err(|_| Errno::ENOMEM)?[0];
         if let Some(initial) = initial {
             value::copy(memory, &map.spec, address, initial)?;

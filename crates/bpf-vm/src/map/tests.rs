@@ -209,7 +209,7 @@ fn a_ring_buffer_is_read_in_order_and_up_to_the_first_record_being_filled() {
     let second = at.maps.ring_reserve(&mut at.memory, id, 4).unwrap();
     at.memory.store::<8>(first, 11).unwrap();
     at.maps.ring_commit(&mut at.memory, second, true).unwrap();
-    at.maps.ring_output(id, b"abc").unwrap();
+    at.maps.ring_output(&mut at.memory, id, b"abc".to_vec()).unwrap();
     assert!(at.maps.ring_consume(id).unwrap().is_empty());
     at.maps.ring_commit(&mut at.memory, first, false).unwrap();
     assert!(at.memory.load::<8>(first).is_err());
@@ -225,11 +225,11 @@ fn a_ring_buffer_is_full_one_byte_before_its_size() {
     let mut at = Fixture::new();
     let ring = MapSpec { key_size: 0, value_size: 0, max_entries: 4096, ..spec(kind::RINGBUF) };
     let id = at.create(ring);
-    assert_eq!(errno(at.maps.ring_output(id, &[0; 4088])), Errno::EAGAIN);
-    at.maps.ring_output(id, &[0; 4080]).unwrap();
-    assert_eq!(errno(at.maps.ring_output(id, &[])), Errno::EAGAIN);
+    assert_eq!(errno(at.maps.ring_output(&mut at.memory, id, vec![0; 4088])), Errno::EAGAIN);
+    at.maps.ring_output(&mut at.memory, id, vec![0; 4080]).unwrap();
+    assert_eq!(errno(at.maps.ring_output(&mut at.memory, id, Vec::new())), Errno::EAGAIN);
     at.maps.ring_consume(id).unwrap();
-    at.maps.ring_output(id, &[]).unwrap();
+    at.maps.ring_output(&mut at.memory, id, Vec::new()).unwrap();
 }
 
 #[test]
@@ -312,11 +312,11 @@ fn what_the_kernel_refuses_is_refused() {
 
 /// A value of 24 bytes: a lock at 0, plain bytes at 4, an owned pointer at 8, plain bytes at 16.
 fn special() -> MapSpec {
-    let fields = vec![
+    let fields = [
         Field { offset: 0, size: 4, kind: FieldKind::SpinLock },
         Field { offset: 8, size: 8, kind: FieldKind::Kptr("node".to_owned()) },
     ];
-    MapSpec { value_size: 24, fields, ..spec(kind::ARRAY) }
+    MapSpec { value_size: 24, fields: fields.into(), ..spec(kind::ARRAY) }
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn special_fields_are_not_overwritten_and_pointers_are_given_back() {
     let id = at.create(special());
     let address = at.lookup(id, 0).unwrap();
     at.memory.store::<4>(address, 1).unwrap();
-    at.memory.store::<8>(address + 8, 0x1234).unwrap();
+    at.memory.host_store::<8>(address + 8, 0x1234).unwrap();
     let item = Item { key: &[0; 4], value: &[0xff; 24], flags: LOCK };
     at.maps.update(&mut at.memory, id, item, 0).unwrap();
     assert_eq!(at.memory.load::<4>(address), Ok(1));
@@ -338,7 +338,7 @@ fn special_fields_are_not_overwritten_and_pointers_are_given_back() {
     let hash = at.create(MapSpec { kind: kind::HASH, ..special() });
     at.maps.update(&mut at.memory, hash, Item { flags: 0, ..item }, 0).unwrap();
     let address = at.lookup(hash, 0).unwrap();
-    at.memory.store::<8>(address + 8, 0x1234).unwrap();
+    at.memory.host_store::<8>(address + 8, 0x1234).unwrap();
     at.delete(hash, 0).unwrap();
     assert_eq!(at.maps.take_dropped(), []);
     at.maps.free_retired(&mut at.memory).unwrap();

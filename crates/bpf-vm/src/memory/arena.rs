@@ -77,6 +77,8 @@ pub struct Arena {
     free: BTreeSet<u32>,
     /// All pages before this one, counted from the arena's first, are allocated or reserved.
     first_absent: u64,
+    /// Pages whose entries were looked at in search of absent ones.
+    pub(super) looked_at: u64,
 }
 
 impl Arena {
@@ -87,7 +89,14 @@ impl Arena {
             let crosses = USER_START >> 32 != (USER_START + size.saturating_sub(1)) >> 32;
             spec.user_start = if crosses { USER_START.next_multiple_of(WINDOW) } else { USER_START };
         }
-        Self { spec, tables: vec![None; TABLE], frames: Vec::new(), free: BTreeSet::new(), first_absent: 0 }
+        Self {
+            spec,
+            tables: vec![None; TABLE],
+            frames: Vec::new(),
+            free: BTreeSet::new(),
+            first_absent: 0,
+            looked_at: 0,
+        }
     }
 
     /// User address of the arena's first page (`user_vm_start`).
@@ -186,7 +195,8 @@ impl Arena {
         }
     }
 
-    fn all_absent(&self, first: u64, count: u64) -> bool {
+    fn all_absent(&mut self, first: u64, count: u64) -> bool {
+        self.looked_at += count;
         (first..first + count).all(|page| self.page(page) == Page::Absent)
     }
 
@@ -195,6 +205,7 @@ impl Arena {
         let pages = u64::from(self.spec.pages);
         while self.first_absent < pages && self.page(self.first_absent) != Page::Absent {
             self.first_absent += 1;
+            self.looked_at += 1;
         }
         let mut first = self.first_absent;
         let mut page = first;
@@ -203,6 +214,7 @@ impl Arena {
                 return None;
             }
             page += 1;
+            self.looked_at += 1;
             if self.page(page - 1) != Page::Absent {
                 first = page;
             }
@@ -225,7 +237,8 @@ impl Arena {
         let first = match address {
             0 => self.find_absent(count)?,
             _ => {
-                Some(self.page_of(address)).filter(|first| *first <= pages - count && self.all_absent(*first, count))?
+                let first = Some(self.page_of(address)).filter(|first| *first <= pages - count)?;
+                Some(first).filter(|first| self.all_absent(*first, count))?
             }
         };
         for page in first..first + count {

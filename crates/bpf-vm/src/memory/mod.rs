@@ -10,10 +10,13 @@
 //!
 //! The BPF arena, a map of pages that programs also call an arena, is a window of addresses beside this one: `arena`.
 //!
-//! The limit is part of what is simulated. How much memory this process has for it is another question: `budget`.
+//! The limit is part of what is simulated: `kept` counts what lies outside of the arena. How much memory this process has for it is
+//! another question: `budget`. What programs must not write in their own objects is `special`.
 
 mod arena;
 mod budget;
+mod kept;
+mod special;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +26,8 @@ use crate::fault::{AccessError, AccessKind, FaultKind};
 
 pub use arena::{Arena, ArenaSpec, PAGE_SIZE, ReserveError};
 pub use budget::{Account, Budget, OverBudget};
+pub(crate) use kept::Kept;
+pub(crate) use special::Special;
 
 /// Address of the arena's first byte, in the kernel's half of the address space as its direct map is.
 pub const BASE: u64 = 0xffff_8880_0000_0000;
@@ -40,7 +45,7 @@ const NULL_PAGE: u64 = 4096;
 pub(crate) const LENGTH: u8 = 0x0f;
 /// Shadow: a program may write the bytes.
 pub(crate) const WRITABLE: u8 = 0x10;
-/// Shadow: the bytes belonged to an object that was freed.
+/// Shadow: the bytes belonged to an object that was freed. (0x20 and 0x80 are for what is `special`.)
 const FREED: u8 = 0x40;
 
 /// What programs may do with an object; the host may always write.
@@ -110,10 +115,10 @@ impl Memory {
         let offset = match self.free.get_mut(&block).and_then(|blocks| blocks.pop_front()) {
             Some(offset) => offset,
             None => {
-                if block > self.available() {
-                    return Err(self.exhausted(size));
-                }
-                self.pay(block + block / GRANULE + PER_OBJECT)?;
+                let cost = Self::cost(size).filter(|cost| *cost <= self.available());
+                let cost = cost.ok_or_else(|| self.exhausted(size))?;
+                self.pay(cost)?;
+                self.outside += cost - block;
                 let offset = self.bytes.len() as u64;
                 let end = offset + block;
                 self.bytes.resize(end as usize, 0);
@@ -149,13 +154,27 @@ impl Memory {
         size.checked_add(GAP)?.checked_next_multiple_of(16)
     }
 
+    /// Bytes that an object of `size` bytes counts against the limit: its block, and what this process keeps of it beside;
+    /// `None` if the number is too big.
+    pub fn cost(size: u64) -> Option<u64> {
+        let block = Self::block(size)?;
+        block.checked_add(block / GRANULE + PER_OBJECT)
+    }
+
+    /// Bytes of the arena, which no object exceeds.
+    #[inline]
+    pub(crate) fn extent(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// Bytes by which the arena, and the pages beside it, may still grow.
     pub fn available(&self) -> u64 {
         let pages = self.pages.as_ref().map_or(0, |pages| pages.bytes());
         self.limit.saturating_sub(self.bytes.len() as u64 + pages).saturating_sub(self.outside)
     }
 
-    /// Counts bytes that are kept outside of the arena, keys of maps for instance, against its limit.
+    /// Counts bytes that are kept outside of the arena, keys of maps for instance, against its limit. They stay counted: of
+    /// things that come and go the most counts that there were.
     ///
     /// # Errors
     /// [`FaultKind::Exhausted`] if the bytes do not fit.
@@ -240,6 +259,16 @@ impl Memory {
             self.pay(growth)?;
         }
         Ok(self.pages.as_mut().and_then(|pages| pages.alloc(address, count)))
+    }
+
+    /// How many pages were looked at in search of absent ones since this was last asked.
+    pub(crate) fn pages_looked_at(&mut self) -> u64 {
+        self.pages.as_mut().map_or(0, |pages| std::mem::take(&mut pages.looked_at))
+    }
+
+    /// How many pages a number of pages stands for that a program gives: there are no more than the BPF arena has.
+    pub(crate) fn pages_of(&self, count: u64) -> u64 {
+        self.pages.as_ref().map_or(0, |pages| count.min((pages.user_end() - pages.user_start()) / PAGE_SIZE))
     }
 
     /// Frees pages of the BPF arena from a user address on.

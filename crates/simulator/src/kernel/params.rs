@@ -81,6 +81,10 @@ pub struct KernelParameters {
     /// but takes loops on trust (`bpf_loop`, open-coded iterators), and an `init` that fills large tables may take tens of
     /// millions.
     pub bpf_budget: u64,
+    /// BPF instructions that all callbacks of a sched_ext scheduler may execute in a run, with what the kernel functions that
+    /// they call do. It is the last resort where each callback stays within its budget and the run would take days: a limit by
+    /// the clock of this computer would make results depend on its speed.
+    pub bpf_run_budget: u64,
     /// The simulated kernel's memory for a sched_ext scheduler, in MiB: its maps and what else it allocates, its dispatch
     /// queues, and the kernel's objects that it can look at, those of tasks above all. A kernel has what the machine has.
     pub bpf_memory_mib: u64,
@@ -121,6 +125,7 @@ impl Default for KernelParameters {
             kernel_ipc: 1.0,
             bpf_insn_ps: 1_000,
             bpf_budget: 100_000_000,
+            bpf_run_budget: 10_000_000_000_000,
             bpf_memory_mib: 1024,
         }
     }
@@ -151,7 +156,7 @@ pub enum SettingError {
 
 impl KernelParameters {
     /// Names, units and meaning of all parameters, for help texts.
-    pub const KEYS: [(&str, &str); 31] = [
+    pub const KEYS: [(&str, &str); 32] = [
         ("hz", "ticks per second, 24..=10000 (250)"),
         ("base_slice_us", "fair slice in microseconds, 100..=1000000 (0.7 ms × (1 + log2(CPUs)), CPUs capped at 8)"),
         ("preempt", "full, or lazy from Linux 6.13 on (full; 7.1: lazy): when a fair task gives way to a woken one"),
@@ -174,6 +179,10 @@ impl KernelParameters {
         ("kernel_ipc", "instructions of the kernel per cycle of the fastest core, 0.1..=10 (1)"),
         ("bpf_insn_ps", "picoseconds that a BPF instruction of a loaded scheduler takes, 0..=1000000 (1000)"),
         ("bpf_budget", "instructions that a callback of a loaded scheduler may take, 1..=1000000000000 (100000000)"),
+        (
+            "bpf_run_budget",
+            "instructions that all callbacks together may take, 1..=1000000000000000000 (10000000000000)",
+        ),
         ("bpf_memory_mib", "memory of a loaded scheduler, its maps and tasks in MiB, 1..=1048576 (1024)"),
         ("cpuidle", "true or false (true): deeper idle states than the first are used"),
         ("cpuidle_governor", "menu or teo (menu): what chooses an idle CPU's state"),
@@ -238,6 +247,7 @@ impl KernelParameters {
             }
             "bpf_insn_ps" => self.bpf_insn_ps = number(0, 1_000_000)? as u64,
             "bpf_budget" => self.bpf_budget = number(1, 1_000_000_000_000)? as u64,
+            "bpf_run_budget" => self.bpf_run_budget = number(1, 1_000_000_000_000_000_000)? as u64,
             "bpf_memory_mib" => self.bpf_memory_mib = number(1, 1 << 20)? as u64,
             "cpuidle" => self.cpuidle = flag()?,
             "cpuidle_governor" => self.cpuidle_governor = cpuidle::Governor::named(value).ok_or_else(wrong)?,

@@ -246,6 +246,7 @@ impl Ctx<'_> {
         let culprit = (op, cpu, fault.backtrace().to_vec());
         let message = match fault.kind() {
             FaultKind::Exhausted(why) => format!("{why}; {MORE_MEMORY}"),
+            FaultKind::Total(_) => format!("{}; `bpf_run_budget` says how many", fault.kind()),
             kind => kind.to_string(),
         };
         self.scx.exit.claim(ExitInfo::new(ExitKind::Error, 0, message, culprit, self.kernel.now));

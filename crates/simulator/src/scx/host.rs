@@ -7,10 +7,13 @@ use rand::Rng;
 use rand_pcg::Pcg32;
 use tandem_bpf_vm::errno::{Errno, OpError};
 use tandem_bpf_vm::fault::{Fault, FaultKind};
+use tandem_bpf_vm::handle::HandleState;
 use tandem_bpf_vm::host::{Args, Clock, Host};
 use tandem_bpf_vm::instance::Instance;
+use tandem_bpf_vm::memory::Memory;
 use tandem_bpf_vm::timer::TimerStart;
 
+use super::kfuncs::moves;
 use super::timers::Timer;
 use super::{Ctx, State, kfuncs};
 use crate::kernel::Kernel;
@@ -123,6 +126,16 @@ impl Host for ScxHost<'_> {
 
     fn timer_cancel(&mut self, timer: u64) -> bool {
         self.scx.timers.cancel(Timer::Bpf(timer))
+    }
+
+    fn owns(&self, memory: &Memory, address: u64) -> bool {
+        self.scx.guest.is_task(memory, address) || self.scx.guest.cgroup_at(memory, address).is_some()
+    }
+
+    fn iterator_dropped(&mut self, name: &'static str, state: HandleState) {
+        if name == moves::ITERATOR {
+            moves::dropped(&mut self.scx.dsqs, state);
+        }
     }
 
     fn perf_event_value(&mut self, map: &str, index: u32) -> Result<(u64, u64, u64), OpError> {

@@ -4,6 +4,7 @@
 
 mod after;
 mod dump;
+mod forged;
 mod loading;
 mod memory;
 mod misuse;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Calls of functions, helpers and kernel functions; returns; `may_goto`.
 
-use cranelift_codegen::ir::InstBuilder;
 use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value};
 
 use super::{Call, Context, FRAMES_AND_SHADOW, Translator};
 use crate::insn::Insn;
@@ -18,10 +18,7 @@ impl Translator<'_, '_> {
         self.store_context(std::mem::offset_of!(Context<'_>, left), left);
         let mut args = vec![self.context];
         args.extend((1..=5).map(|register| self.builder.use_var(self.registers[register])));
-        let callee = self.callee(self.functions[number]);
-        let call = self.builder.ins().call(callee, &args);
-        let results = self.builder.inst_results(call);
-        let (value, fault) = (results[0], results[1]);
+        let (value, fault) = self.call_function(number, &args);
         self.unless_fault(fault);
         // Not the frame from before: a host may have moved all of them.
         let frame = self.load_context(std::mem::offset_of!(Context<'_>, frame));
@@ -33,6 +30,21 @@ impl Translator<'_, '_> {
         for register in 1..=5 {
             self.set_constant(register, 0);
         }
+    }
+
+    /// Calls another function, whose frame is there, or has it interpreted if it is not compiled; gives r0 and whether a fault ends the
+    /// program.
+    fn call_function(&mut self, number: usize, args: &[Value]) -> (Value, Value) {
+        if !self.functions.compiled[number] {
+            let place = self.place();
+            self.store_context(std::mem::offset_of!(Context<'_>, place), place);
+            let (value, fault) = self.call_outer(Call::Interpret, args);
+            return value.zip(fault).expect("interpret has two results");
+        }
+        let callee = self.callee(self.functions.ids[number]);
+        let call = self.builder.ins().call(callee, args);
+        let results = self.builder.inst_results(call);
+        (results[0], results[1])
     }
 
     /// Adds a frame behind the innermost one.

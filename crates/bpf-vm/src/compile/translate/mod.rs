@@ -78,18 +78,27 @@ pub(super) fn signature(module: &JITModule) -> Signature {
     signature
 }
 
+/// The functions of an object, by their numbers.
+#[derive(Clone, Copy)]
+pub(super) struct Functions<'t> {
+    /// As the module knows them.
+    pub ids: &'t [FuncId],
+    /// Whether they are compiled, or will be with the one that is.
+    pub compiled: &'t [bool],
+}
+
 /// Translates a function into `scratch.context`.
 pub(super) fn function(
     code: &Code,
     number: usize,
-    functions: &[FuncId],
+    functions: Functions<'_>,
     outer: &Outer,
     module: &mut JITModule,
     scratch: &mut Scratch,
 ) {
     let function = &mut scratch.context.func;
     function.signature = signature(module);
-    function.name = UserFuncName::user(0, functions[number].as_u32());
+    function.name = UserFuncName::user(0, functions.ids[number].as_u32());
     let builder = FunctionBuilder::new(function, &mut scratch.builder);
     let mut translator = Translator::new(code, builder, module, functions, outer);
     translator.enter(code.instructions(number).start, &leaders(code, number));
@@ -126,7 +135,7 @@ struct Translator<'t, 'f> {
     code: &'t Code,
     builder: FunctionBuilder<'f>,
     module: &'t mut JITModule,
-    functions: &'t [FuncId],
+    functions: Functions<'t>,
     outer: &'t Outer,
     /// Functions that this one calls, by their numbers in the module.
     callees: BTreeMap<FuncId, FuncRef>,
@@ -147,7 +156,7 @@ impl<'t, 'f> Translator<'t, 'f> {
         code: &'t Code,
         mut builder: FunctionBuilder<'f>,
         module: &'t mut JITModule,
-        functions: &'t [FuncId],
+        functions: Functions<'t>,
         outer: &'t Outer,
     ) -> Self {
         let registers = std::array::from_fn(|_| builder.declare_var(I64));

@@ -54,15 +54,17 @@ impl Dsqs {
         }
     }
 
-    /// `bpf_iter_scx_dsq_next`. After `None` it begins again, as the kernel's.
-    pub fn iter_next(&mut self, iter: DsqIter) -> Option<TaskId> {
-        let cursor = self.cursor(iter)?;
+    /// `bpf_iter_scx_dsq_next`, and how many tasks it passed over. After `None` it begins again, as the kernel's.
+    pub fn iter_next(&mut self, iter: DsqIter) -> (Option<TaskId>, u64) {
+        let Some(cursor) = self.cursor(iter) else { return (None, 0) };
         let (dsq, reverse, seq, linked) = (cursor.dsq, cursor.reverse, cursor.seq, cursor.linked);
         let node = Node::Cursor(iter.0);
         let mut found = self.next_task(dsq, linked.then_some(node), reverse);
+        let mut passed = 0;
         while let Some(task) = found
             && seq_before(seq, self.seq_of(task))
         {
+            passed += 1;
             found = self.next_task(dsq, Some(Node::Task(task)), reverse);
         }
         if linked {
@@ -76,7 +78,7 @@ impl Dsqs {
         if let Some(cursor) = self.cursors[iter.0 as usize].as_mut() {
             cursor.linked = found.is_some();
         }
-        found
+        (found, passed)
     }
 
     /// `bpf_iter_scx_dsq_destroy`; nothing happens if there is no such iterator.

@@ -172,6 +172,12 @@ impl Dsqs {
         self.users.iter().map(|(id, _)| *id).collect()
     }
 
+    /// How many queues of the scheduler have higher ids than `id`.
+    pub fn behind(&self, id: u64) -> u64 {
+        let (Ok(place) | Err(place)) = self.user(id);
+        (self.users.len() - place) as u64
+    }
+
     /// Where the scheduler's queue `id` stands among the others, or would.
     #[inline]
     fn user(&self, id: u64) -> Result<usize, usize> {

@@ -88,7 +88,7 @@ fn an_iterator_keeps_a_destroyed_queue_from_being_another() {
     let other = dsqs.create(8).unwrap();
     assert_ne!(other, dsq);
     insert(&mut dsqs, other, &[1]);
-    assert_eq!(dsqs.iter_next(iter), None);
+    assert_eq!(dsqs.iter_next(iter).0, None);
     dsqs.iter_destroy(iter);
     assert_eq!(dsqs.create(9), Ok(dsq));
 }
@@ -102,10 +102,10 @@ fn an_iterator_gives_what_was_there_at_first_in_either_direction() {
     dsqs.insert(dsq, TaskId(4), Place::Head);
     insert(&mut dsqs, dsq, &[5]);
     let walk =
-        |dsqs: &mut Dsqs, iter| std::iter::from_fn(|| dsqs.iter_next(iter)).map(|task| task.0).collect::<Vec<_>>();
+        |dsqs: &mut Dsqs, iter| std::iter::from_fn(|| dsqs.iter_next(iter).0).map(|task| task.0).collect::<Vec<_>>();
     assert_eq!(walk(&mut dsqs, forward), [1, 2, 3]);
     assert_eq!(walk(&mut dsqs, back), [3, 2, 1]);
-    assert_eq!(dsqs.iter_next(forward), Some(TaskId(1)), "after the end it begins again");
+    assert_eq!(dsqs.iter_next(forward).0, Some(TaskId(1)), "after the end it begins again");
     assert!(!dsqs.iter_sees(forward, TaskId(5)) && dsqs.iter_sees(forward, TaskId(3)));
 }
 
@@ -114,14 +114,14 @@ fn the_task_that_an_iterator_stands_at_may_leave() {
     let (mut dsqs, dsq) = dsqs();
     insert(&mut dsqs, dsq, &[1, 2, 3]);
     let iter = dsqs.iter_new(QUEUE, 0).unwrap();
-    assert_eq!(dsqs.iter_next(iter), Some(TaskId(1)));
+    assert_eq!(dsqs.iter_next(iter).0, Some(TaskId(1)));
     dsqs.remove(TaskId(1));
     dsqs.remove(TaskId(2));
     assert_eq!(order(&dsqs, dsq), [3], "a cursor is no task");
-    assert_eq!((dsqs.nr(dsq), dsqs.iter_next(iter)), (1, Some(TaskId(3))));
+    assert_eq!((dsqs.nr(dsq), dsqs.iter_next(iter).0), (1, Some(TaskId(3))));
     // It came back later, so the iterator does not see it.
     insert(&mut dsqs, dsq, &[1]);
-    assert_eq!(dsqs.iter_next(iter), None);
+    assert_eq!(dsqs.iter_next(iter).0, None);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn iterators_refuse_what_the_kernel_refuses() {
     assert_eq!(dsqs.iter_new(QUEUE, 1), Err(-22));
     assert_eq!(dsqs.iter_new(8, 0), Err(-2));
     assert_eq!(dsqs.iter_new(SCX_DSQ_GLOBAL, 0), Err(-2));
-    assert_eq!(dsqs.iter_next(DsqIter(5)), None);
+    assert_eq!(dsqs.iter_next(DsqIter(5)), (None, 0));
     dsqs.iter_destroy(DsqIter(5));
 }
 
@@ -235,7 +235,7 @@ fn apply(dsqs: &mut Dsqs, dsq: DsqRef, naive: &mut Naive, step: &Step) {
             naive.iters[index] = Some((reverse, naive.seq));
         }
         Step::Next(iter) if iter < naive.iters.len() => {
-            assert_eq!(dsqs.iter_next(DsqIter(iter as u32)).map(|task| task.0), naive.next(iter));
+            assert_eq!(dsqs.iter_next(DsqIter(iter as u32)).0.map(|task| task.0), naive.next(iter));
         }
         Step::Destroy(iter) if iter < naive.iters.len() => {
             dsqs.iter_destroy(DsqIter(iter as u32));

@@ -163,6 +163,8 @@ pub struct Request<'a> {
     pub memory_limit: u64,
     /// Instructions that a call of a program may execute.
     pub budget: u64,
+    /// Instructions that all calls together may execute.
+    pub run_budget: u64,
     /// What is compiled of the object, and when more is; `None`: it is interpreted.
     pub code: Option<(&'a CodeCache, When)>,
     /// What was linked of the object.
@@ -280,6 +282,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
         memory,
         request.linked,
     )?;
+    vm.set_total_budget(request.run_budget);
     if let Some((cache, when)) = request.code {
         // Where nothing can be compiled, the interpreter goes on: the results are the same.
         let _ = vm.compile(cache, when);

@@ -232,6 +232,7 @@ impl SchedExt {
             account,
             memory_limit: parameters.bpf_memory_mib << 20,
             budget: parameters.bpf_budget,
+            run_budget: parameters.bpf_run_budget,
             code: compiled.map(|when| (&*self.code, when)),
             linked: &self.linked,
         }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What `dispatch` may do besides inserting tasks, and what `cpu_release` may.
 
+use tandem_bpf_vm::fault::Fault;
+
 use super::Handler;
 use super::context::{CPU_RELEASE, Context, DISPATCH};
+use crate::scx::Ctx;
 use crate::scx::abi::profile::{SCX_DSQ_LOCAL, SCX_REENQ_ANY};
 
 /// From where the dispatch buffer is looked at and queues are consumed.
@@ -29,12 +32,17 @@ pub const CANCEL: Handler = |ctx, _| {
 };
 
 /// `scx_bpf_consume(dsq_id)`, and `scx_bpf_dsq_move_to_local(dsq_id)` of before 7.1: whether a task came to the local queue.
-pub const CONSUME: Handler =
-    |ctx, [dsq_id, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, 0)));
+pub const CONSUME: Handler = |ctx, [dsq_id, ..]| consume(ctx, dsq_id, 0);
 
 /// `scx_bpf_dsq_move_to_local(dsq_id, enq_flags)`: whether a task came to the local queue, with these flags.
-pub const MOVE_TO_LOCAL: Handler =
-    |ctx, [dsq_id, enq_flags, ..]| Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, enq_flags)));
+pub const MOVE_TO_LOCAL: Handler = |ctx, [dsq_id, enq_flags, ..]| consume(ctx, dsq_id, enq_flags);
+
+fn consume(ctx: &mut Ctx<'_>, dsq_id: u64, enq_flags: u64) -> Result<u64, Fault> {
+    // All tasks are looked at that may not run here.
+    let queued = ctx.scx.dsqs.find_user_dsq(dsq_id).map_or(0, |dsq| ctx.scx.dsqs.nr(dsq));
+    ctx.vm.spend(queued.into())?;
+    Ok(u64::from(ctx.permits(CONTEXT, None) && ctx.scx_bpf_consume(dsq_id, enq_flags)))
+}
 
 /// `scx_bpf_reenqueue_local()` of `ops.cpu_release`: gives all tasks in the local queue of the executing CPU to the
 /// scheduler again; how many.

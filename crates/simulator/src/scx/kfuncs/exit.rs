@@ -14,9 +14,12 @@ use crate::scx::exit::ExitKind;
 const MAX_VALUES: u64 = 12;
 /// Bytes of a format that are looked at; the message is shorter (`SCX_EXIT_MSG_LEN`).
 const MAX_FORMAT: u64 = 4096;
+/// Work that a text is to make.
+const TEXT: u64 = 1024;
 
 /// `scx_bpf_exit_bstr(code, format, data, size)`: an orderly exit.
 pub fn exit_bstr(ctx: &mut Ctx<'_>, [code, fmt, data, size, _]: Args) -> Result<u64, Fault> {
+    ctx.vm.spend(TEXT)?;
     if let Some(message) = ctx.accept(bstr_format(&ctx.vm.memory, fmt, data, size as u32)) {
         ctx.scx_ops_exit_kind(ExitKind::UnregBpf, code as i64, message);
     }
@@ -25,6 +28,7 @@ pub fn exit_bstr(ctx: &mut Ctx<'_>, [code, fmt, data, size, _]: Args) -> Result<
 
 /// `scx_bpf_error_bstr(format, data, size)`: an error that the scheduler itself has found.
 pub fn error_bstr(ctx: &mut Ctx<'_>, [fmt, data, size, ..]: Args) -> Result<u64, Fault> {
+    ctx.vm.spend(TEXT)?;
     if let Some(message) = ctx.accept(bstr_format(&ctx.vm.memory, fmt, data, size as u32)) {
         ctx.scx_ops_exit_kind(ExitKind::ErrorBpf, 0, message);
     }
@@ -33,6 +37,7 @@ pub fn error_bstr(ctx: &mut Ctx<'_>, [fmt, data, size, ..]: Args) -> Result<u64,
 
 /// `scx_bpf_dump_bstr(format, data, size)`: text for the dump that is being made.
 pub fn dump_bstr(ctx: &mut Ctx<'_>, [fmt, data, size, ..]: Args) -> Result<u64, Fault> {
+    ctx.vm.spend(TEXT)?;
     if let Some(text) = ctx.accept(bstr_format(&ctx.vm.memory, fmt, data, size as u32)) {
         let cpu = ctx.scx.calls.active.last().map(|active| active.cpu);
         let added = ctx.scx.exit.add_to_dump(cpu, &text);

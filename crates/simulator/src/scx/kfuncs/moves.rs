@@ -1,77 +1,72 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Iterating over a dispatch queue, and moving tasks out of it meanwhile.
 //!
-//! An iterator's state is in the program's memory, 48 bytes, which only these functions understand: a handle of the
-//! simulator, and what the next move shall set. A program that writes into it gets tasks of a wrong queue or none.
+//! An iterator's bytes are in the program's memory and say nothing. What it stands for, a cursor and what the next move shall set, the
+//! instance keeps ([`tandem_bpf_vm::handle`]).
 
 use tandem_bpf_vm::fault::Fault;
+use tandem_bpf_vm::handle::{HandleKind, HandleState};
 use tandem_bpf_vm::host::Args;
-use tandem_bpf_vm::memory::Memory;
 
 use super::context::{Context, DISPATCH};
 use super::{Handler, errno};
 use crate::scx::Ctx;
 use crate::scx::abi::profile::{SCX_DSQ_FLAG_BUILTIN, SCX_ENQ_DSQ_PRIQ};
+use crate::scx::dsq::Dsqs;
 use crate::scx::dsq::iter::DsqIter;
 use crate::scx::errno::EPERM;
 
 /// From where tasks are moved.
 pub const CONTEXT: Context = Context::MaskOrUnlocked(DISPATCH);
 
-/// Offset of the handle and 1; 0 if there is no queue.
-const HANDLE: u64 = 0;
-/// Offset of what the next move shall set: bits [`HAS_SLICE`] and [`HAS_VTIME`].
-const PENDING: u64 = 8;
-/// Offset of the slice that it shall set.
-const SLICE: u64 = 16;
-/// Offset of the virtual time that it shall set.
-const VTIME: u64 = 24;
+/// The kernel's name of an iterator.
+pub const ITERATOR: &str = "bpf_iter_scx_dsq";
+const KIND: HandleKind = HandleKind::Host(ITERATOR);
+/// Bytes of an iterator that are zeroed when it is made, of 48.
+const SIZE: u64 = 32;
+
+// What is kept of an iterator: the cursor's number and 1, 0 if there is no queue; what the next move shall set, bits `HAS_SLICE` and
+// `HAS_VTIME`; the slice; the virtual time.
+const CURSOR: usize = 0;
+const PENDING: usize = 1;
+const SLICE: usize = 2;
+const VTIME: usize = 3;
 
 const HAS_SLICE: u64 = 1;
 const HAS_VTIME: u64 = 2;
 
-/// An iterator's state, at this address in the program's memory.
-#[derive(Clone, Copy)]
-struct Iter(u64);
+/// The cursor of an iterator; `None`: it walks no queue.
+fn cursor(state: &HandleState) -> Option<DsqIter> {
+    u32::try_from(state[CURSOR]).ok().and_then(|cursor| cursor.checked_sub(1)).map(DsqIter)
+}
 
-impl Iter {
-    fn get(self, memory: &Memory, place: u64) -> Result<u64, Fault> {
-        Ok(memory.load::<8>(self.0.wrapping_add(place))?)
-    }
+/// What the next move of an iterator shall set, if anything.
+fn pending(state: &HandleState, bit: u64, place: usize) -> Option<u64> {
+    (state[PENDING] & bit != 0).then_some(state[place])
+}
 
-    fn set(self, memory: &mut Memory, place: u64, value: u64) -> Result<(), Fault> {
-        Ok(memory.store::<8>(self.0.wrapping_add(place), value)?)
-    }
+/// The next move of the iterator `it` shall set the value at `place` to `value`.
+fn set_pending(ctx: &mut Ctx<'_>, it: u64, (bit, place): (u64, usize), value: u64) -> Result<u64, Fault> {
+    let state = ctx.vm.handle(it, KIND)?;
+    state[PENDING] |= bit;
+    state[place] = value;
+    Ok(0)
+}
 
-    /// The cursor that it stands for; `None`: it walks no queue.
-    fn handle(self, memory: &Memory) -> Result<Option<DsqIter>, Fault> {
-        let handle = self.get(memory, HANDLE)?;
-        Ok(u32::try_from(handle).ok().and_then(|handle| handle.checked_sub(1)).map(DsqIter))
-    }
-
-    /// The next move shall set the value at `place` to `value`.
-    fn set_pending(self, memory: &mut Memory, bit: u64, place: u64, value: u64) -> Result<u64, Fault> {
-        let pending = self.get(memory, PENDING)?;
-        self.set(memory, place, value)?;
-        self.set(memory, PENDING, pending | bit)?;
-        Ok(0)
-    }
-
-    /// What the next move shall set at `place`, if anything.
-    fn pending(self, memory: &Memory, bit: u64, place: u64) -> Result<Option<u64>, Fault> {
-        let is_set = self.get(memory, PENDING)? & bit != 0;
-        if is_set { self.get(memory, place).map(Some) } else { Ok(None) }
+/// A program has ended without destroying an iterator.
+pub fn dropped(dsqs: &mut Dsqs, state: HandleState) {
+    if let Some(cursor) = cursor(&state) {
+        dsqs.iter_destroy(cursor);
     }
 }
 
 /// `bpf_iter_scx_dsq_new(it, dsq_id, flags)`: 0 or a negative errno. The program goes on either way.
 pub fn iter_new(ctx: &mut Ctx<'_>, [it, dsq_id, flags, ..]: Args) -> Result<u64, Fault> {
-    for at in [HANDLE, PENDING, SLICE, VTIME] {
-        Iter(it).set(&mut ctx.vm.memory, at, 0)?;
-    }
+    ctx.vm.memory.write(it, SIZE)?.fill(0);
+    ctx.vm.open_handle(it, KIND, [0; 4])?;
     match ctx.scx.dsqs.iter_new(dsq_id, flags) {
-        Ok(DsqIter(handle)) => {
-            Iter(it).set(&mut ctx.vm.memory, HANDLE, u64::from(handle) + 1)?;
+        Ok(DsqIter(cursor)) => {
+            ctx.vm.handle(it, KIND)?[CURSOR] = u64::from(cursor) + 1;
             Ok(0)
         }
         Err(error) => Ok(error as u64),
@@ -80,45 +75,44 @@ pub fn iter_new(ctx: &mut Ctx<'_>, [it, dsq_id, flags, ..]: Args) -> Result<u64,
 
 /// `bpf_iter_scx_dsq_next(it)`: the next task, or 0.
 pub fn iter_next(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
-    let Some(handle) = Iter(it).handle(&ctx.vm.memory)? else { return Ok(0) };
-    let task = ctx.scx.dsqs.iter_next(handle);
+    let Some(cursor) = cursor(ctx.vm.handle(it, KIND)?) else { return Ok(0) };
+    let (task, passed) = ctx.scx.dsqs.iter_next(cursor);
+    ctx.vm.spend(passed)?;
     Ok(task.map_or(0, |task| ctx.scx.guest.task(task)))
 }
 
 /// `bpf_iter_scx_dsq_destroy(it)`.
 pub fn iter_destroy(ctx: &mut Ctx<'_>, [it, ..]: Args) -> Result<u64, Fault> {
-    if let Some(handle) = Iter(it).handle(&ctx.vm.memory)? {
-        ctx.scx.dsqs.iter_destroy(handle);
-        Iter(it).set(&mut ctx.vm.memory, HANDLE, 0)?;
-    }
+    let state = ctx.vm.close_handle(it, KIND)?;
+    dropped(&mut ctx.scx.dsqs, state);
     Ok(0)
 }
 
 /// `scx_bpf_dispatch_from_dsq_set_slice(it, slice)`, `scx_bpf_dsq_move_set_slice`: for the next move.
-pub const SET_SLICE: Handler = |ctx, [it, slice, ..]| Iter(it).set_pending(&mut ctx.vm.memory, HAS_SLICE, SLICE, slice);
+pub const SET_SLICE: Handler = |ctx, [it, slice, ..]| set_pending(ctx, it, (HAS_SLICE, SLICE), slice);
 
 /// `scx_bpf_dispatch_from_dsq_set_vtime(it, vtime)`, `scx_bpf_dsq_move_set_vtime`: for the next move.
-pub const SET_VTIME: Handler = |ctx, [it, vtime, ..]| Iter(it).set_pending(&mut ctx.vm.memory, HAS_VTIME, VTIME, vtime);
+pub const SET_VTIME: Handler = |ctx, [it, vtime, ..]| set_pending(ctx, it, (HAS_VTIME, VTIME), vtime);
 
 /// `scx_bpf_dispatch_from_dsq(it, p, dsq_id, enq_flags)`, `scx_bpf_dsq_move`: whether the task was moved.
-pub const MOVE: Handler = |ctx, [it, task, dsq_id, enq_flags, _]| move_task(ctx, Iter(it), task, dsq_id, enq_flags);
+pub const MOVE: Handler = |ctx, [it, task, dsq_id, enq_flags, _]| move_task(ctx, it, task, dsq_id, enq_flags);
 
 /// `scx_bpf_dispatch_vtime_from_dsq(it, p, dsq_id, enq_flags)`, `scx_bpf_dsq_move_vtime`: by virtual time; whether the task
 /// was moved.
 pub const MOVE_VTIME: Handler =
-    |ctx, [it, task, dsq_id, enq_flags, _]| move_task(ctx, Iter(it), task, dsq_id, enq_flags | SCX_ENQ_DSQ_PRIQ);
+    |ctx, [it, task, dsq_id, enq_flags, _]| move_task(ctx, it, task, dsq_id, enq_flags | SCX_ENQ_DSQ_PRIQ);
 
 /// `scx_dispatch_from_dsq`: what was to be set is forgotten afterwards, unless the call was refused.
-fn move_task(ctx: &mut Ctx<'_>, it: Iter, task: u64, dsq_id: u64, enq_flags: u64) -> Result<u64, Fault> {
-    let Some(handle) = it.handle(&ctx.vm.memory)? else { return Ok(0) };
+fn move_task(ctx: &mut Ctx<'_>, it: u64, task: u64, dsq_id: u64, enq_flags: u64) -> Result<u64, Fault> {
+    let state = *ctx.vm.handle(it, KIND)?;
+    let Some(cursor) = cursor(&state) else { return Ok(0) };
     if !ctx.permits(CONTEXT, None) {
         return Ok(0);
     }
     let task = ctx.scx.guest.expect_task(&ctx.vm.memory, task)?;
-    let slice = it.pending(&ctx.vm.memory, HAS_SLICE, SLICE)?;
-    let vtime = it.pending(&ctx.vm.memory, HAS_VTIME, VTIME)?;
-    let moved = ctx.dispatch_from_dsq(handle, task, dsq_id, enq_flags, (slice, vtime));
-    it.set(&mut ctx.vm.memory, PENDING, 0)?;
+    let set = (pending(&state, HAS_SLICE, SLICE), pending(&state, HAS_VTIME, VTIME));
+    let moved = ctx.dispatch_from_dsq(cursor, task, dsq_id, enq_flags, set);
+    ctx.vm.handle(it, KIND)?[PENDING] = 0;
     Ok(u64::from(moved))
 }
 
@@ -140,11 +134,14 @@ pub fn create_dsq(ctx: &mut Ctx<'_>, [dsq_id, node, ..]: Args) -> Result<u64, Fa
     if !ctx.permits(Context::Sleepable, None) {
         return errno(EPERM);
     }
+    // Those with higher ids move on.
+    ctx.vm.spend(ctx.scx.dsqs.behind(dsq_id) / 8)?;
     Ok(ctx.queues().create(dsq_id, node as i32) as u64)
 }
 
 /// `scx_bpf_destroy_dsq(dsq_id)`.
 pub const DESTROY_DSQ: Handler = |ctx, [dsq_id, ..]| {
+    ctx.vm.spend(ctx.scx.dsqs.behind(dsq_id) / 8)?;
     let destroyed = ctx.queues().destroy(dsq_id);
     ctx.accept(destroyed);
     Ok(0)

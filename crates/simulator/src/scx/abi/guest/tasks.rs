@@ -312,6 +312,18 @@ impl Guest {
         (address != 0 && self.task(task) == address).then_some(task)
     }
 
+    /// Whether a task's object begins at `address`, also one of an idle task, of init or of a zombie.
+    pub fn is_task(&self, memory: &Memory, address: u64) -> bool {
+        let zombie = || {
+            let tgid = memory.load::<4>(address.wrapping_add(at!(TaskStruct, tgid))).ok()? as i32;
+            self.groups.groups.get(&tgid)?.zombie
+        };
+        address == self.cpus.init_task
+            || self.task_at(memory, address).is_some()
+            || self.idle_task_at(memory, address).is_some()
+            || zombie() == Some(address)
+    }
+
     /// The task whose object a program gives.
     ///
     /// # Errors
