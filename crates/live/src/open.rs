@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scheduler before it is loaded: an object file and its settings.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 use tandem_loader::backend::BackendLimits;
+use tandem_loader::bounded::Limit;
 use tandem_loader::facts::System;
 use tandem_loader::file::LoaderFile;
 use tandem_loader::input::InputError;
@@ -63,7 +63,7 @@ impl OpenScheduler {
     /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`]; [`LiveError::File`] and [`LiveError::Unable`]
     /// of the file beside it.
     pub fn open(path: &Path, machine: &Machine) -> Result<Self, LiveError> {
-        let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
+        let bytes = Limit::OBJECT.read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
         Self::of_bytes(path, bytes, machine, || Ok(LoaderFile::beside(path)?.unwrap_or_default()))
     }
 

@@ -44,7 +44,7 @@ use std::path::{Path, PathBuf};
 
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
-use crate::bounded;
+use crate::bounded::Limit;
 use crate::facts::{Subject, Word};
 use crate::input::InputError;
 use crate::statistics::Statistics;
@@ -183,7 +183,7 @@ impl LoaderFile {
     /// The file cannot be read, or has a mistake.
     pub fn beside(object: &Path) -> Result<Option<Self>, InputError> {
         let path = Self::path_beside(object);
-        match bounded::read_text(&path) {
+        match Limit::DESCRIPTION.read_text(&path) {
             Ok(text) => Self::parse(&path, &text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(InputError::whole(&path, format!("cannot be read: {error}"))),
