@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use tandem_experiments::{Progress, Simulator, Store};
+use tandem_experiments::{Progress, Simulator, Store, Stored};
 
 use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
@@ -88,12 +88,22 @@ impl<'a> Context<'a> {
         Ok(self.store.as_ref().map(Place::open).transpose()?.flatten())
     }
 
-    /// Tells a person who watches how many runs were not made, because they had been finished before.
-    pub fn tell_found(&self, found: usize) {
+    /// Tells a person who watches how many runs were not made, because they had been finished before; and warns of entries of the
+    /// store that were not what their names say.
+    pub fn tell_store(&self, simulator: &Stored<'_>) {
+        let found = simulator.found();
         if self.progress && found > 0 {
             let _ = writeln!(stderr(), "note: {found} runs were finished before; --fresh makes them again");
         }
     }
+        if let [first, others @ ..] = &*simulator.unsound() {
+            let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            self.warn(&format!(
+                "the store of finished runs had entries that are damaged, or of other runs than their names say: {}{others}; these runs \
+                 were made again, and the entries replaced",
+                first.display()
+            ));
+        }
 }
 
 /// The columns to write for: a terminal's own; where there is none, in a pipe say, those of COLUMNS, and without either as

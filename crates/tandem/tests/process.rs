@@ -72,6 +72,67 @@ fn help_succeeds_and_shows_examples() {
 }
 
 #[test]
+fn what_cannot_be_printed_is_a_failure_whatever_it_is() {
+    let commands = [
+        &["--help"][..],
+        &["-h"],
+        &["--version"],
+        &["help", "compare"],
+        &["compare", "--help"],
+        &["completions", "bash"],
+        &["schema", "compare"],
+        &["machine", "list"],
+        &["machine", "show", "hikey960"],
+        &["workload", "schbench"],
+        &["scheduler", "show", "tandem"],
+    ];
+    for command in commands {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = program().args(command).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output), "error: standard output: No space left on device (os error 28)\n", "{command:?}");
+    }
+}
+
+/// The entries of a store, by name.
+fn entries(store: &Path) -> Vec<PathBuf> {
+    let within = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut entries: Vec<PathBuf> = within(store).iter().flat_map(|folder| within(folder)).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn entries_of_the_store_under_each_others_names_are_told_and_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let compare = ["compare", "forkjoin", "-m", "hikey960", "-s", "fair", "-s", "fair+powersave", "--runs", "2"];
+    let compare = [&compare[..], &["--duration", "5ms", "--no-alone"]].concat();
+    let run = || program().args(&compare).env("TANDEM_STORE", &store).output().unwrap();
+    let first = run();
+    assert_eq!((first.status.code(), stderr(&first).as_str()), (Some(0), ""));
+    let kept = entries(&store);
+    assert_eq!(kept.len(), 4);
+    let contents: Vec<Vec<u8>> = kept.iter().map(|path| fs::read(path).unwrap()).collect();
+    for (path, other) in kept.iter().zip(contents.iter().rev()) {
+        fs::write(path, other).unwrap();
+    }
+    let second = run();
+    assert_eq!((second.status.code(), &second.stdout), (Some(0), &first.stdout));
+    let told = format!(
+        "warning: the store of finished runs had entries that are damaged, or of other runs than their names say: {}",
+        kept[0].display()
+    );
+    assert!(
+        stderr(&second).starts_with(&format!("{told} and 3 more; these runs were made again")),
+        "{}",
+        stderr(&second)
+    );
+    let third = run();
+    assert_eq!((third.stdout, String::from_utf8(third.stderr).unwrap()), (first.stdout, String::new()));
+}
+
+#[test]
 fn mistakes_in_options_have_status_2_and_the_nearest_name() {
     for (arguments, expected) in [
         (&["simulate", "w.json", "-m", "hikey960", "-s", "fiar"][..], "`fair`"),

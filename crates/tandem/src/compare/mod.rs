@@ -147,7 +147,7 @@ impl Compare {
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let bar = context.bar().keeping(store.as_ref());
         let matrix = runs.run(&simulator, &bar)?;
-        context.tell_found(simulator.found());
+        context.tell_store(&simulator);
         if matrix.comparisons.is_empty() {
             return Err(ExperimentError::Interrupted.into());
         }

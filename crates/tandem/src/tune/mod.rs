@@ -174,7 +174,7 @@ impl Tune {
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let tuned = tuning.run(&simulator, &context.bar().keeping(store.as_ref()))?;
-        context.tell_found(simulator.found());
+        context.tell_store(&simulator);
         let document = Document {
             schema: tandem_experiments::SCHEMA,
             scheduler: pair.scheduler.to_string(),
