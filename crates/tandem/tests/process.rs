@@ -133,6 +133,30 @@ fn entries_of_the_store_under_each_others_names_are_told_and_made_again() {
 }
 
 #[test]
+fn what_a_kernel_would_not_do_as_asked_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let hikey = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/hikey960.toml")).unwrap();
+    let gap = folder.path().join("gap.toml");
+    fs::write(&gap, hikey.replacen("name = \"big\"\n", "name = \"big\"\nnode = 2\n", 1)).unwrap();
+    let gap = gap.to_str().unwrap();
+    let run = |arguments: &[&str]| tandem(&[&["simulate", "forkjoin", "--duration", "1ms"], arguments].concat());
+    let refused = run(&["-m", "i9-12900k", "-g", "intel_pstate=performance,epp=power"]);
+    assert_eq!(refused.status.code(), Some(0));
+    assert!(
+        stderr(&refused)
+            .starts_with("warning: intel_pstate=performance,epp=power: under performance the kernel refuses")
+    );
+    for output in [tandem(&["machine", "show", gap]), run(&["-m", gap])] {
+        let said = stderr(&output) + std::str::from_utf8(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("gap: node 1 has no CPUs: Linux places threads"), "{said}");
+    }
+    let sound = run(&["-m", "i9-12900k", "-g", "intel_pstate=epp=power"]);
+    assert_eq!((sound.status.code(), stderr(&sound).as_str()), (Some(0), ""));
+}
+
+#[test]
 fn mistakes_in_options_have_status_2_and_the_nearest_name() {
     for (arguments, expected) in [
         (&["simulate", "w.json", "-m", "hikey960", "-s", "fiar"][..], "`fair`"),
