@@ -210,7 +210,9 @@ impl OpenScheduler {
     /// [`LiveError::NoMap`]; [`LiveError::NoCpu`]; [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<LoadedScheduler, LiveError> {
         kernel::check_free()?;
-        let changes = OpsChanges { numbers: &self.steps.ops, flags: &self.steps.flags, watchdog_ms: self.watchdog_ms };
+        let sized: Vec<&str> = self.steps.max_entries.iter().map(|step| step.name.as_str()).collect();
+        let (numbers, flags) = (self.steps.ops.as_slice(), self.steps.flags.as_slice());
+        let changes = OpsChanges { numbers, flags, watchdog_ms: self.watchdog_ms, sized: &sized };
         let (loaded, left_out) = load::load(&self.path, &self.bytes, &self.open, &changes)?;
         let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.steps.clone(), left_out);
         scheduler.check_maps()?;

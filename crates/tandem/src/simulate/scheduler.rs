@@ -91,7 +91,8 @@ fn profile(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     format!("\n{}\n{}", by_function.fitting(width).render(), by_line.fitting(width).render())
 }
 
-/// The scheduler's counters that are not 0, a line for each first word of the names, and its states.
+/// The scheduler's counters that are not 0, a line for each first word of the names, its states, and the variables that it wants
+/// printed.
 fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for (name, number) in scheduler.statistics.iter().filter(|(_, number)| *number > 0) {
@@ -111,6 +112,10 @@ fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
         rows.into_iter().map(|(name, text)| (printable(&name), printable(&text))).collect();
     if rows.is_empty() { String::new() } else { format!("\n{}", descriptions(&rows, width)) }
 }
+    let values: Vec<String> = scheduler.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if !values.is_empty() {
+        rows.push(("values".to_owned(), values.join(", ")));
+    }
 
 fn output(lines: &[String], width: Option<usize>) -> String {
     if lines.is_empty() {

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::consts::SIGINT;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{
-    AppReport, CallbackReport, ClusterDrawn, CpuReport, Deadlines, Drawn, Energy, ExitReport, Frame, Frames, Latency,
-    MemoryDrawn, PackageDrawn, RecordedExit, Report, SCHEMA, SchedExtReport, TaskReport, Timing,
+    AppReport, CallbackReport, ClusterDrawn, CpuReport, Deadlines, Drawn, Energy, ExitReport, FinalValue, Frame,
+    Frames, Latency, MemoryDrawn, PackageDrawn, RecordedExit, Report, SCHEMA, SchedExtReport, TaskReport, Timing,
 };
 use tandem_simulator::observer::{Observer, TaskInfo};
 use tandem_simulator::simulation::{Options, SimulationError, Waiter};
@@ -194,6 +194,9 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
             .to_vec(),
         states: [("base_state", "active"), ("sorted_state", "no_counters")]
             .map(|(name, state)| (name.to_owned(), state.to_owned()))
+            .to_vec(),
+        values: [("nr_errors", "3"), ("least", "-1"), ("mode", "MODE_FAST")]
+            .map(|(name, value)| (name.to_owned(), FinalValue::of(value.to_owned())))
             .to_vec(),
         restarts: Vec::new(),
         exit,
