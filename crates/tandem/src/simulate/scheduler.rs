@@ -12,6 +12,10 @@ use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, pr
 
 /// Most lines of the scheduler's output that are shown; the JSON has the last thousand.
 const MOST_LINES: usize = 10;
+/// Lines of an ejected scheduler's dump.
+const MOST_DUMPED: usize = 24;
+/// Columns by which these are indented.
+const DUMP_INDENT: usize = 4;
 
 /// Most functions, and most source lines, of which it is shown how many instructions were executed.
 const MOST_HOT: usize = 20;
@@ -108,14 +112,14 @@ fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     if !states.is_empty() {
         rows.push(("states".to_owned(), states.join(", ")));
     }
-    let rows: Vec<(String, String)> =
-        rows.into_iter().map(|(name, text)| (printable(&name), printable(&text))).collect();
-    if rows.is_empty() { String::new() } else { format!("\n{}", descriptions(&rows, width)) }
-}
     let values: Vec<String> = scheduler.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     if !values.is_empty() {
         rows.push(("values".to_owned(), values.join(", ")));
     }
+    let rows: Vec<(String, String)> =
+        rows.into_iter().map(|(name, text)| (printable(&name), printable(&text))).collect();
+    if rows.is_empty() { String::new() } else { format!("\n{}", descriptions(&rows, width)) }
+}
 
 fn output(lines: &[String], width: Option<usize>) -> String {
     if lines.is_empty() {
@@ -144,8 +148,28 @@ pub fn ejection(report: &Report, width: Option<usize>) -> String {
     if restart {
         text += &paragraph("  It asked to be loaded again, but the run was over before its loader looked.", width);
     }
-    if !exit.dump.is_empty() {
-        text += &paragraph("  The state of CPUs and tasks then: --json, .sched_ext.exit.dump", width);
+    text + dump(&exit.dump, width).as_str()
+}
+
+/// The beginning of the state of CPUs and tasks after an error, line by line.
+fn dump(dump: &str, width: Option<usize>) -> String {
+    let lines: Vec<&str> = dump.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = "  The state of CPUs and tasks then:\n".to_owned();
+    for line in lines.iter().take(MOST_DUMPED) {
+        let line = printable(line.trim_end());
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(DUMP_INDENT).max(20));
+        text += &format!("{:DUMP_INDENT$}{}\n", "", console::truncate_str(&line, room, "…"));
+    }
+    match lines.len().saturating_sub(MOST_DUMPED) {
+        0 => {}
+        more => {
+            let all =
+                format!("    … and {more} lines more: --json=FILE, and `jq -r .sched_ext.exit.dump FILE` prints all");
+            text += &paragraph(&all, width);
+        }
     }
     text
 }

@@ -226,7 +226,7 @@ fn erring() -> ExitReport {
             frame("queue_wrong", 162, "\t\tscx_bpf_dispatch(p, NO_SUCH_DSQ, slice, enq_flags);\t/* a mistake */"),
             frame("faulty_dispatch", 211, "\tif (!queue_wrong(p, enq_flags))"),
         ],
-        dump: "worker[3] triggered exit kind 1024:\n".to_owned(),
+        dump: dump(),
         recorded: Some(RecordedExit {
             kind: "SCX_EXIT_ERROR".to_owned(),
             code: 0,
@@ -292,4 +292,11 @@ fn task(name: &str, wait_time_s: f64) -> TaskReport {
         switches: 600,
         migrations: 6,
     }
+}
+
+/// The state of so many CPUs that not all are printed, and nothing that a terminal obeys.
+fn dump() -> String {
+    let cpus: String =
+        (0..30).map(|cpu| format!("\nCPU {cpu:<4}: nr_run=1 flags=0x1\n  curr=\u{1b}worker[{cpu}]\n")).collect();
+    format!("worker[3] triggered exit kind 1024:\n{cpus}")
 }
