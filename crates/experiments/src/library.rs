@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tandem_simulator::bounded;
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::input::{InputError, valid_names};
 
 use crate::error::ExperimentError;
@@ -53,7 +53,7 @@ impl Library {
                 } else if known
                     && let Some((paper, rest)) = below(root, &path).as_deref().and_then(|path| path.split_once('/'))
                 {
-                    let text = bounded::read_text(&path).map_err(|error| unreadable(&path, &error))?;
+                    let text = Limit::DESCRIPTION.read_text(&path).map_err(|error| unreadable(&path, &error))?;
                     library.add(paper, rest, text);
                 }
             }
@@ -75,7 +75,7 @@ impl Library {
         let (Some(file), Some(paper)) = (name(path.file_name()), name(path.file_stem())) else {
             return Err(InputError::whole(path, "is no name of a file"));
         };
-        let text = bounded::read_text(path).map_err(|error| unreadable(path, &error))?;
+        let text = Limit::DESCRIPTION.read_text(path).map_err(|error| unreadable(path, &error))?;
         let root = path.parent().unwrap_or(Path::new("")).to_owned();
         let mut library = Self { root, flat: true, papers: BTreeMap::new() };
         library.add(&paper, &file, text);
@@ -89,7 +89,7 @@ impl Library {
     pub(crate) fn add_file(&mut self, paper: &str, file: &str) -> Result<(), InputError> {
         let path = self.path(paper, file);
         if self.text(paper, file).is_none() && path.is_file() {
-            let text = bounded::read_text(&path).map_err(|error| unreadable(&path, &error))?;
+            let text = Limit::DESCRIPTION.read_text(&path).map_err(|error| unreadable(&path, &error))?;
             self.add(paper, file, text);
         }
         Ok(())

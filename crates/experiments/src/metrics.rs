@@ -209,6 +209,7 @@ mod tests {
             overhead_s: 0.0,
             statistics: statistics.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
             states: Vec::new(),
+            values: Vec::new(),
             restarts: Vec::new(),
             exit: None,
             output: Vec::new(),

@@ -2,11 +2,13 @@
 //! What libbpf is told of an object between opening and loading it: the values of its variables, and what of it is left out.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 use std::path::Path;
 
-use libbpf_rs::{MapCore, MapType, ObjectBuilder, OpenMapMut, OpenObject as Opened};
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{MapCore, MapHandle, MapType, ObjectBuilder, OpenMapMut, OpenObject as Opened};
 use tandem_bpf_vm::btf::Type;
-use tandem_bpf_vm::object::{DataSection, Object, StructOps};
+use tandem_bpf_vm::object::{DataSection, MapDefinition, Object, StructOps};
 use tandem_bpf_vm::open::{Needs, OpenObject};
 
 use crate::error::LiveError;
@@ -22,7 +24,7 @@ const FAIR_LIMITS: &str = "cfs_bandwidth";
 /// Bytes of a pointer to a program, which libbpf has in the place of a callback.
 const POINTER: usize = 8;
 
-/// What is changed of a `struct sched_ext_ops`.
+/// What is changed of a `struct sched_ext_ops`, and of maps.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OpsChanges<'a> {
     /// Members, and the numbers that they get.
@@ -31,6 +33,8 @@ pub(crate) struct OpsChanges<'a> {
     pub flags: &'a [String],
     /// `timeout_ms`, whatever else it would be.
     pub watchdog_ms: Option<u32>,
+    /// Maps, and maps in them (`outer.inner`), that get the number of entries which the open object has for them.
+    pub sized: &'a [&'a str],
 }
 
 /// Loads the object in `bytes` with the values that `open` has for its variables; what of its scheduler is left out, as the kernel
@@ -47,6 +51,8 @@ pub(crate) fn load(
     let mut opened = opened.map_err(failed)?;
     let object = open.object();
     opened.maps_mut().try_for_each(|mut map| fill(&mut map, object))?;
+    // libbpf takes their descriptors when the object is loaded.
+    let _inner = changes.sized.iter().map(|map| resize(&mut opened, object, map)).collect::<Result<Vec<_>, _>>()?;
     let left_out = change_scheduler(&mut opened, object, &open.needs(), changes)
         .map_err(|Lacking(member)| LiveError::NoMember { path: path.to_owned(), member })?;
     let (loaded, messages) = collect(|| opened.load());
@@ -66,6 +72,38 @@ fn fill(map: &mut OpenMapMut<'_>, object: &Object) -> Result<(), LiveError> {
         why,
         messages: String::new(),
     })
+}
+
+/// Gives a map, or the maps that one holds, the number of entries that `object` has for it; of those in a map, one as all of them
+/// are.
+fn resize(opened: &mut Opened, object: &Object, name: &str) -> Result<Option<MapHandle>, LiveError> {
+    let failed = |why| LiveError::Libbpf { what: format!("resizing {name}"), why, messages: String::new() };
+    let outer = name.strip_suffix(".inner").filter(|outer| object.maps.iter().any(|map| map.name == *outer));
+    let known = |wanted: &str| object.maps.iter().find(|map| map.name == wanted);
+    let mut maps = opened.maps_mut();
+    let (Some(definition), Some(mut map)) =
+        (known(outer.unwrap_or(name)), maps.find(|map| map.name() == outer.unwrap_or(name)))
+    else {
+        return Ok(None);
+    };
+    let Some(inner) = definition.inner.as_deref().filter(|_| outer.is_some()) else {
+        return map.set_max_entries(definition.max_entries).map(|()| None).map_err(failed);
+    };
+    let made = one_inner(inner).map_err(failed)?;
+    map.set_inner_map_fd(made.as_fd()).map_err(failed)?;
+    Ok(Some(made))
+}
+
+/// A map as all those in another one are.
+fn one_inner(definition: &MapDefinition) -> libbpf_rs::Result<MapHandle> {
+    let MapDefinition { kind, key_size, value_size, max_entries, flags, map_extra, .. } = definition;
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as _,
+        map_flags: *flags,
+        map_extra: *map_extra,
+        ..Default::default()
+    };
+    MapHandle::create(MapType::from(*kind), None::<&str>, *key_size, *value_size, *max_entries, &options)
 }
 
 /// Takes callbacks and programs away that no setting needs, makes changes, adds the flags that settings need, and leaves out what
@@ -266,7 +304,7 @@ mod tests {
     fn members_that_are_numbers_are_changed_and_flags_are_added() {
         let (open, mut value) = (object(0), [7; 24]);
         let numbers = [("flags".to_owned(), 0x10), ("exit_dump_len".to_owned(), 5)];
-        let changes = OpsChanges { numbers: &numbers, flags: &[], watchdog_ms: Some(9) };
+        let changes = OpsChanges { numbers: &numbers, flags: &[], watchdog_ms: Some(9), sized: &[] };
         change(&mut value, open.object(), &open.object().struct_ops[0], &changes, 2);
         assert_eq!((&value[..16], &value[16..]), (&[7; 16][..], &[0x12, 0, 0, 0, 0, 0, 0, 0][..]));
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scheduler before it is loaded: an object file and its settings.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 use tandem_loader::backend::BackendLimits;
+use tandem_loader::bounded::Limit;
 use tandem_loader::facts::System;
 use tandem_loader::file::LoaderFile;
 use tandem_loader::input::InputError;
@@ -63,7 +63,7 @@ impl OpenScheduler {
     /// [`LiveError::Read`], [`LiveError::Object`], [`LiveError::NoScheduler`]; [`LiveError::File`] and [`LiveError::Unable`]
     /// of the file beside it.
     pub fn open(path: &Path, machine: &Machine) -> Result<Self, LiveError> {
-        let bytes = fs::read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
+        let bytes = Limit::OBJECT.read(path).map_err(|why| LiveError::Read { path: path.to_owned(), why })?;
         Self::of_bytes(path, bytes, machine, || Ok(LoaderFile::beside(path)?.unwrap_or_default()))
     }
 
@@ -211,7 +211,9 @@ impl OpenScheduler {
     /// [`LiveError::NoMap`]; [`LiveError::NoCpu`]; [`LiveError::Libbpf`].
     pub fn load(&self) -> Result<LoadedScheduler, LiveError> {
         kernel::check_free()?;
-        let changes = OpsChanges { numbers: &self.steps.ops, flags: &self.steps.flags, watchdog_ms: self.watchdog_ms };
+        let sized: Vec<&str> = self.steps.max_entries.iter().map(|step| step.name.as_str()).collect();
+        let (numbers, flags) = (self.steps.ops.as_slice(), self.steps.flags.as_slice());
+        let changes = OpsChanges { numbers, flags, watchdog_ms: self.watchdog_ms, sized: &sized };
         let (loaded, left_out) = load::load(&self.path, &self.bytes, &self.open, &changes)?;
         let mut scheduler = LoadedScheduler::new(loaded, Arc::clone(self.open.object()), self.steps.clone(), left_out);
         scheduler.check_maps()?;

@@ -10,7 +10,7 @@ use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Link, MapCore, MapFlags, MapImpl, MapType, Program, ProgramInput, ProgramType};
 use tandem_bpf_vm::object::{DataSection, Object};
 use tandem_bpf_vm::open::{OpenObject, SettingError};
-use tandem_loader::statistics::{ArrayShape, Counting};
+use tandem_loader::statistics::{self, ArrayShape, Counting};
 use tandem_loader::steering::{Mode, Wish};
 use tandem_loader::steps::{Call, Filled, Steps};
 
@@ -198,6 +198,11 @@ impl LoadedScheduler {
     /// The states that it is in: names of variables and of their values.
     pub fn states(&self) -> Vec<(String, String)> {
         self.steps.statistics.states(self)
+    }
+
+    /// What the variables have now that the file beside the object wants printed (`run.print`), by name, as texts.
+    pub fn values(&self) -> Vec<(String, String)> {
+        statistics::values(self, &self.steps.print)
     }
 
     /// The programs that were loaded, in the order of the object.

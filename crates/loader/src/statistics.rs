@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! What a scheduler counts, and which states it is in: read from its map and variables, as a loader would print them.
+//! What a scheduler counts, which states it is in, and what else its variables have: read from its map and variables, as a loader
+//! would print them.
 
 use tandem_bpf_vm::btf::{Btf, Enum, EnumValue, Type, TypeId};
 use tandem_bpf_vm::instance::Instance;
 use tandem_bpf_vm::object::Object;
-use tandem_bpf_vm::open::short_names;
+use tandem_bpf_vm::open::{short_names, text_now};
 
 /// Bytes of a counter.
 const COUNTER: usize = 8;
@@ -113,6 +114,12 @@ impl Statistics {
     pub fn states(&self, object: &impl Counting) -> States {
         self.states.iter().filter_map(|name| Some((name.clone(), state(object, name)?))).collect()
     }
+}
+
+/// The values that variables, or parts of them, have now, as texts; of one that is not there, nothing.
+pub fn values(object: &impl Counting, names: &[String]) -> Vec<(String, String)> {
+    let value = |name: &String| text_now(object.object(), name, |variable| object.variable(variable)).ok().flatten();
+    names.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect()
 }
 
 /// Adds counters to those of the same names.

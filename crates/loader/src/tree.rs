@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
-use crate::bounded;
+use crate::bounded::Limit;
 use crate::cpus::CpuList;
 
 /// The files below a root: `/`, or a copy of a machine's `/sys` and `/proc`.
@@ -40,7 +40,7 @@ impl Tree {
 
     /// The text of a file, without blanks at its ends; `None` if it is absent, cannot be read or is empty.
     pub fn text(&self, path: &str) -> Option<String> {
-        match bounded::read(&self.path(path)) {
+        match Limit::DESCRIPTION.read(&self.path(path)) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 let text = text.trim_matches(|c: char| c == '\0' || c.is_whitespace());

@@ -15,7 +15,7 @@ use tandem_simulator::machine::Machine as Described;
 use tandem_simulator::workload::Workload as Read;
 
 use crate::carried::{OfPackage, linux, program};
-use crate::errors::{OrRaise, mistake};
+use crate::errors::{OrRaise, mistake, warn};
 use crate::given::{Duration, GivenMachine, GivenWorkload, OneOrMore, Shared, varied};
 use crate::interruptible::{Flag, Stoppable, interruptible};
 use crate::table::{Columns, Table};
@@ -118,7 +118,7 @@ pub fn compare(
     let linux = linux()?;
     let threads = ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
     let threads = threads.map_err(|error| PyRuntimeError::new_err(format!("cannot start threads: {error}")))?;
-    let matrix = interruptible(py, |flag| {
+    let (matrix, unsound) = interruptible(py, |flag| {
         plan.check(seed)?;
         let runs = MatrixRuns {
             machines: &plan.machines,
@@ -130,8 +130,15 @@ pub fn compare(
         };
         let simulator = Stoppable { simulator: linux, flag };
         let stored = Stored::new(&simulator, store.as_ref(), false);
-        threads.install(|| runs.run(&stored, &Listens(flag))).or_raise()
+        let matrix = threads.install(|| runs.run(&stored, &Listens(flag))).or_raise()?;
+        Ok::<_, PyErr>((matrix, stored.unsound()))
     })??;
+    for entry in unsound {
+        warn(
+            py,
+            &format!("{}: damaged, or of another run than its name says; that run was made again", entry.display()),
+        )?;
+    }
     let table = of_matrix(&matrix)?;
     Ok(Comparison { matrix, table })
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! Exceptions: what is wrong, by kind. The classes are the package's own (`_errors.py`), so that they can be sent to other processes.
 
+use std::ffi::CString;
 use std::fmt::Display;
 
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::import_exception;
 use pyo3::prelude::*;
 use tandem_experiments::memory::NoSize;
@@ -21,6 +23,15 @@ import_exception!(tandem._errors, StuckError);
 /// The exception of a mistake that has no place in a file.
 pub fn mistake(text: impl Display) -> PyErr {
     InputError::new_err(text.to_string())
+}
+
+/// Warns who called the package.
+///
+/// # Errors
+/// Whoever called wants warnings to be exceptions.
+pub fn warn(py: Python<'_>, text: &str) -> PyResult<()> {
+    let text = CString::new(text).unwrap_or_default();
+    PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)
 }
 
 /// The exception of a mistake in a file.

@@ -219,7 +219,7 @@ impl Observer for Recorder<'_> {
         }
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
         self.now = now;
         self.begin_wait(task, now, On::Cpu);
     }

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyTuple};
 use tandem_experiments::generated_workload;
-use tandem_simulator::bounded;
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::input::InputError;
 use tandem_simulator::workload as simulated;
 use tandem_simulator::workload::bundled::BUNDLED;
@@ -52,7 +52,8 @@ impl Workload {
         }
         // What is wrong with a file, the reader says.
         let read = simulated::Workload::load(path).or_raise()?;
-        let bytes = bounded::read(path).map_err(|error| InputError::whole(path, error.to_string())).or_raise()?;
+        let bytes =
+            Limit::DESCRIPTION.read(path).map_err(|error| InputError::whole(path, error.to_string())).or_raise()?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Self { path: path.to_owned(), source: Source::Text(text), read: Arc::new(read).into() })
     }

@@ -55,6 +55,47 @@ def test_nothing_is_done_twice_whatever_was_there(tmp_path):
     assert files(jobs[1]) == whole
 
 
+def test_a_bit_that_has_changed_is_found_and_told(tmp_path):
+    tandem.sweep(grid(), out=tmp_path)
+    whole = files(tmp_path)
+    name = sorted(whole)[0]
+    for at in range(0, len(whole[name]), len(whole[name]) // 20):
+        changed = bytearray(whole[name])
+        changed[at] ^= 1 << at % 8
+        (tmp_path / name).write_bytes(changed)
+        with pytest.warns(RuntimeWarning, match=f"{name}: damaged since it was written"):
+            again = tandem.sweep(grid(), out=tmp_path)
+        assert again.found == again.runs - 4 and files(tmp_path) == whole
+    # A part under another one's name is sound, and yet not that part.
+    (tmp_path / name).write_bytes(whole[sorted(whole)[1]])
+    with pytest.warns(RuntimeWarning, match=f"{name}: damaged"):
+        tandem.sweep(grid(), out=tmp_path)
+    assert files(tmp_path) == whole
+
+
+def test_no_symbolic_link_in_a_folder_is_written_through(tmp_path):
+    victim, folder = tmp_path / "victim", tmp_path / "out"
+    victim.write_text("precious")
+    folder.mkdir()
+    (folder / ".lock").symlink_to(victim)
+    with pytest.raises(OSError, match="lock: is a symbolic link, which is not followed"):
+        tandem.sweep(grid(), out=folder)
+    (folder / ".lock").unlink()
+    os.mkfifo(folder / ".lock")
+    with pytest.raises(OSError, match="lock"):
+        tandem.sweep(grid(), out=folder)
+    (folder / ".lock").unlink()
+    (folder / f".tandem-{os.getpid()}-tandem.json.tmp").symlink_to(victim)
+    assert tandem.sweep(grid(), out=folder).runs == 24
+    assert victim.read_text() == "precious"
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (folder / "earlier").symlink_to(elsewhere)
+    with pytest.raises(OSError, match="earlier: is a symbolic link"):
+        tandem.sweep(grid(machines=["rk3399"]), out=folder)
+    assert not list(elsewhere.iterdir())
+
+
 def test_a_grid_that_grows_runs_only_what_is_new(tmp_path):
     tandem.sweep(grid(), out=tmp_path)
     grown = tandem.sweep(grid(machines=["rk3399", "hikey960", "smp-8"], runs=7), out=tmp_path)

@@ -348,6 +348,11 @@ pub struct SchedExtReport {
     #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, String>"))]
     pub states: Vec<(String, String)>,
+    /// What variables of the scheduler, or parts of them, had at the end, by name: those that the file beside the object wants
+    /// printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", serialize_with = "as_map", deserialize_with = "of_map")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, FinalValue>"))]
+    pub values: Vec<(String, FinalValue)>,
     /// Exits after which the scheduler was loaded again, as its own loader would do: a CPU came or went and the
     /// scheduler has no callback for that.
     pub restarts: Vec<ExitReport>,
@@ -355,6 +360,41 @@ pub struct SchedExtReport {
     pub exit: Option<ExitReport>,
     /// The last 1000 lines that the scheduler printed (`bpf_printk`).
     pub output: Vec<String>,
+}
+
+/// What a variable had at the end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum FinalValue {
+    /// A number that is not negative.
+    Unsigned(u64),
+    /// A number.
+    Signed(i64),
+    /// `true` or `false`.
+    Truth(bool),
+    /// Anything else, as C would have it: the name of an enumerator, a text, an array in braces.
+    Text(String),
+}
+
+impl FinalValue {
+    /// The value that `text` says.
+    pub fn of(text: String) -> Self {
+        let unsigned = text.parse().ok().map(Self::Unsigned);
+        let signed = || text.parse().ok().map(Self::Signed);
+        unsigned.or_else(signed).or_else(|| text.parse().ok().map(Self::Truth)).unwrap_or(Self::Text(text))
+    }
+}
+
+impl fmt::Display for FinalValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsigned(number) => write!(f, "{number}"),
+            Self::Signed(number) => write!(f, "{number}"),
+            Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
 }
 
 /// Pairs as an object whose members stay in this order.

@@ -223,13 +223,17 @@ pub fn reads<'s>(
     }
 }
 
-/// Says what `powersave` and `performance` are where the machine's driver has governors of these names.
+/// Says what `powersave` and `performance` are where the machine's driver has governors of these names, and which settings of a
+/// driver's governor count for nothing.
 pub fn tell_own_governors<'g>(
     context: &Context<'_>,
     machine: &Machine,
     governors: impl IntoIterator<Item = &'g Governor>,
 ) {
     for governor in governors {
+        if let Governor::Pstate(tunables) = governor {
+            tunables.unheard().into_iter().for_each(|warning| context.warn(&warning));
+        }
         let Ok(own @ Governor::Pstate(_)) = governor.on(machine) else { continue };
         let (name, generic) = match governor {
             Governor::Powersave => ("powersave", "the lowest clock"),

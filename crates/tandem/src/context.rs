@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use tandem_experiments::{Progress, Simulator, Store};
+use tandem_experiments::{Progress, Simulator, Store, Stored};
 
 use crate::failure::Failure;
 use crate::files::{DASH, Files, Output};
@@ -23,7 +23,7 @@ pub struct Context<'a> {
     pub simulator: &'a dyn Simulator,
     /// Where results are written, for people and for programs.
     pub out: &'a mut dyn Write,
-    /// Columns of the terminal that `out` is, or those that COLUMNS asks for; `None` if there is neither.
+    /// Columns of the terminal that `out` is, or those that a pipe gets; `None`: as many as it takes.
     pub width: Option<usize>,
     /// Whether a person watches standard error, so that progress is worth showing.
     pub progress: bool,
@@ -54,7 +54,8 @@ impl<'a> Context<'a> {
     /// Shows the progress of runs on standard error: a bar for a person who watches, else a few lines for a log.
     pub fn bar(&self) -> Bar {
         let (shown, lines) = (Mutex::new(ProgressBar::hidden()), Lines::default());
-        Bar { watched: self.progress, kept: false, shown, lines, interrupt: self.interrupt.clone() }
+        let (interrupt, reached) = (self.interrupt.clone(), Mutex::default());
+        Bar { watched: self.progress, kept: false, shown, lines, interrupt, reached }
     }
 
     /// Where it is told how far one run has come: on standard error if a person watches, and by who ends it.
@@ -88,19 +89,33 @@ impl<'a> Context<'a> {
         Ok(self.store.as_ref().map(Place::open).transpose()?.flatten())
     }
 
-    /// Tells a person who watches how many runs were not made, because they had been finished before.
-    pub fn tell_found(&self, found: usize) {
+    /// Tells a person who watches how many runs were not made, because they had been finished before; and warns of entries of the
+    /// store that were not what their names say.
+    pub fn tell_store(&self, simulator: &Stored<'_>) {
+        let found = simulator.found();
         if self.progress && found > 0 {
             let _ = writeln!(stderr(), "note: {found} runs were finished before; --fresh makes them again");
+        }
+        if let [first, others @ ..] = &*simulator.unsound() {
+            let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+            self.warn(&format!(
+                "the store of finished runs had entries that are damaged, or of other runs than their names say: {}{others}; these runs \
+                 were made again, and the entries replaced",
+                first.display()
+            ));
         }
     }
 }
 
-/// The columns to write for: a terminal's own; where there is none, in a pipe say, those of COLUMNS, and without either as
-/// many as it takes.
+/// Columns of text in a pipe or a file, unless COLUMNS says otherwise: what a person reads there, with a pager or in a log.
+const PIPED: usize = 100;
+
+/// The columns to write for: a terminal's own; where there is none, in a pipe say, those of COLUMNS, and without these
+/// [`PIPED`].
 pub fn columns(term: &Term) -> Option<usize> {
     let own = term.is_term().then(|| usize::from(term.size().1));
-    own.or_else(|| wanted(&std::env::var("COLUMNS").ok()?))
+    let asked = || wanted(&std::env::var("COLUMNS").ok()?);
+    own.or_else(asked).or(Some(PIPED))
 }
 
 /// The columns that COLUMNS asks for; what is no number above 0 asks for nothing.
@@ -122,9 +137,16 @@ pub struct Bar {
     shown: Mutex<ProgressBar>,
     lines: Lines,
     interrupt: Interrupt,
+    /// How many runs were done of those that were begun last, in words.
+    reached: Mutex<Option<String>>,
 }
 
 impl Bar {
+    /// How many runs were done of those that were begun last, for a message that says what an interrupt ended.
+    pub fn how_far(&self) -> Option<String> {
+        self.reached.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The same of runs that are kept in a store, if there is one.
     pub fn keeping(self, store: Option<&Store>) -> Self {
         Self { kept: store.is_some(), ..self }
@@ -135,7 +157,9 @@ impl Bar {
         let bar = self.shown();
         let (done, of) = (bar.position(), bar.length().unwrap_or_default());
         let goes_on = if self.kept && done > 0 { "; they are kept, and the same command goes on" } else { "" };
-        self.interrupt.reached(Some(format!("{done} of {of} runs were done{goes_on}")));
+        let words = format!("{done} of {of} runs were done{goes_on}");
+        *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.clone());
+        self.interrupt.reached(Some(words));
     }
 
     fn shown(&self) -> ProgressBar {

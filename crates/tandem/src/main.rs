@@ -78,11 +78,21 @@ use crate::store::Place;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let cli = Cli::read(&words).unwrap_or_else(|error| error.exit());
-    match run(&cli, without_outputs(&words)) {
+    let result = match Cli::read(&words) {
+        Ok(cli) => run(&cli, without_outputs(&words)),
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => printed(&help),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Prints the help or the version that was asked for. Clap itself would not mind a full disk.
+fn printed(help: &clap::Error) -> Result<(), Failure> {
+    help.print()?;
+    Ok(stdout().flush()?)
 }
 
 fn run(cli: &Cli, command: Vec<String>) -> Result<(), Failure> {

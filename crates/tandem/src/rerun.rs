@@ -2,11 +2,11 @@
 //! `tandem rerun`: a report made again from what it says of itself, and whether it comes out the same.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::Value;
+use tandem_simulator::bounded::Limit;
 
 use crate::cli::Cli;
 use crate::context::Context;
@@ -64,8 +64,8 @@ impl Rerun {
     }
 
     fn read(&self) -> Result<(String, Value), Failure> {
-        let text =
-            fs::read_to_string(&self.report).map_err(|error| self.refused(&format!("cannot be read: {error}")))?;
+        let read = Limit::REPORT.read_text(&self.report);
+        let text = read.map_err(|error| self.refused(&format!("cannot be read: {error}")))?;
         let report = serde_json::from_str(&text).map_err(|error| self.refused(&format!("is no JSON: {error}")))?;
         Ok((text, report))
     }

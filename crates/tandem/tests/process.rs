@@ -72,6 +72,91 @@ fn help_succeeds_and_shows_examples() {
 }
 
 #[test]
+fn what_cannot_be_printed_is_a_failure_whatever_it_is() {
+    let commands = [
+        &["--help"][..],
+        &["-h"],
+        &["--version"],
+        &["help", "compare"],
+        &["compare", "--help"],
+        &["completions", "bash"],
+        &["schema", "compare"],
+        &["machine", "list"],
+        &["machine", "show", "hikey960"],
+        &["workload", "schbench"],
+        &["scheduler", "show", "tandem"],
+    ];
+    for command in commands {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = program().args(command).stdout(full).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command:?}: {}", stderr(&output));
+        assert_eq!(stderr(&output), "error: standard output: No space left on device (os error 28)\n", "{command:?}");
+    }
+}
+
+/// The entries of a store, by name.
+fn entries(store: &Path) -> Vec<PathBuf> {
+    let within = |folder: &Path| fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut entries: Vec<PathBuf> = within(store).iter().flat_map(|folder| within(folder)).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn entries_of_the_store_under_each_others_names_are_told_and_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let compare = ["compare", "forkjoin", "-m", "hikey960", "-s", "fair", "-s", "fair+powersave", "--runs", "2"];
+    let compare = [&compare[..], &["--duration", "5ms", "--no-alone"]].concat();
+    let run = || program().args(&compare).env("TANDEM_STORE", &store).output().unwrap();
+    let first = run();
+    assert_eq!((first.status.code(), stderr(&first).as_str()), (Some(0), ""));
+    let kept = entries(&store);
+    assert_eq!(kept.len(), 4);
+    let contents: Vec<Vec<u8>> = kept.iter().map(|path| fs::read(path).unwrap()).collect();
+    for (path, other) in kept.iter().zip(contents.iter().rev()) {
+        fs::write(path, other).unwrap();
+    }
+    let second = run();
+    assert_eq!((second.status.code(), &second.stdout), (Some(0), &first.stdout));
+    let told = format!(
+        "warning: the store of finished runs had entries that are damaged, or of other runs than their names say: {}",
+        kept[0].display()
+    );
+    assert!(
+        stderr(&second).starts_with(&format!("{told} and 3 more; these runs were made again")),
+        "{}",
+        stderr(&second)
+    );
+    let third = run();
+    assert_eq!((third.stdout, String::from_utf8(third.stderr).unwrap()), (first.stdout, String::new()));
+}
+
+#[test]
+fn what_a_kernel_would_not_do_as_asked_is_warned_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let hikey = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../machines/hikey960.toml")).unwrap();
+    let gap = folder.path().join("gap.toml");
+    fs::write(&gap, hikey.replacen("name = \"big\"\n", "name = \"big\"\nnode = 2\n", 1)).unwrap();
+    let gap = gap.to_str().unwrap();
+    let run = |arguments: &[&str]| tandem(&[&["simulate", "forkjoin", "--duration", "1ms"], arguments].concat());
+    let refused = run(&["-m", "i9-12900k", "-g", "intel_pstate=performance,epp=power"]);
+    assert_eq!(refused.status.code(), Some(0));
+    assert!(
+        stderr(&refused)
+            .starts_with("warning: intel_pstate=performance,epp=power: under performance the kernel refuses")
+    );
+    for output in [tandem(&["machine", "show", gap]), run(&["-m", gap])] {
+        let said = stderr(&output) + std::str::from_utf8(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("gap: node 1 has no CPUs: Linux places threads"), "{said}");
+    }
+    let sound = run(&["-m", "i9-12900k", "-g", "intel_pstate=epp=power"]);
+    assert_eq!((sound.status.code(), stderr(&sound).as_str()), (Some(0), ""));
+}
+
+#[test]
 fn mistakes_in_options_have_status_2_and_the_nearest_name() {
     for (arguments, expected) in [
         (&["simulate", "w.json", "-m", "hikey960", "-s", "fiar"][..], "`fair`"),

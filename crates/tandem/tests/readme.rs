@@ -33,6 +33,6 @@ fn a_pipe_has_as_many_columns_as_it_asks_for() {
     let run = ["simulate", "forkjoin", "-m", "hikey960", "--duration", "10ms", "--reproducible"];
     let widest = |text: &str| text.lines().map(|line| line.chars().count()).max();
     assert!(widest(&in_columns("40", &run)) <= Some(40), "{}", in_columns("40", &run));
-    assert!(widest(&in_columns("", &run)) > Some(60));
+    assert!((61..=100).contains(&widest(&in_columns("", &run)).unwrap()));
     assert_eq!(in_columns("nonsense", &run), in_columns("", &run));
 }

@@ -67,6 +67,24 @@ pub struct Setting {
     pub tags: Option<Tags>,
 }
 
+/// The value that a variable, or part of one, of a loaded object has, as [`OpenObject::text`] has it; `now` gives the bytes of the
+/// variable itself, by its name. `None` if there are none.
+///
+/// # Errors
+/// [`SettingError`]: there is no such variable.
+pub fn text_now(
+    object: &Object,
+    name: &str,
+    now: impl FnOnce(&str) -> Option<Vec<u8>>,
+) -> Result<Option<String>, SettingError> {
+    let place = place::resolve(object, name)?;
+    let variable = place::variable_name(object, name);
+    let first = place::variable(object, variable).map_or(0, |(section, at)| object.data[section].variables[at].offset);
+    let part = Place { bit_offset: place.bit_offset - 8 * first, ..place };
+    let bytes = now(variable);
+    Ok(bytes.as_deref().and_then(|bytes| part.bytes(bytes)).map(|bytes| show::show(&object.btf, &part, bytes)))
+}
+
 impl OpenObject {
     /// The object as the file defines it.
     pub fn new(object: Arc<Object>) -> Self {
@@ -264,16 +282,25 @@ impl OpenObject {
         Ok(())
     }
 
-    /// Gives a map this many entries, or a ring buffer this many bytes.
+    /// Gives a map this many entries, or a ring buffer this many bytes (`bpf_map__set_max_entries`). The maps that a map holds are
+    /// called as libbpf calls them: `outer.inner`.
     ///
     /// # Errors
     /// [`SettingError::UnknownMap`]: there is no such map.
     pub fn set_max_entries(&mut self, map: &str, entries: u32) -> Result<(), SettingError> {
-        let Some(index) = self.object.maps.iter().position(|definition| definition.name == map) else {
-            let names = self.object.maps.iter().map(|definition| definition.name.as_str());
-            return Err(SettingError::UnknownMap { name: map.to_owned(), nearest: nearest(map, names) });
+        let is_wanted = |definition: &MapDefinition| definition.name == map;
+        let inner = |definition: &MapDefinition| definition.inner.as_deref().is_some_and(is_wanted);
+        let maps = &self.object.maps;
+        let Some(index) = maps.iter().position(|definition| is_wanted(definition) || inner(definition)) else {
+            let names = maps.iter().flat_map(|definition| [Some(definition), definition.inner.as_deref()]).flatten();
+            let nearest = nearest(map, names.map(|definition| definition.name.as_str()));
+            return Err(SettingError::UnknownMap { name: map.to_owned(), nearest });
         };
-        Arc::make_mut(&mut self.object).maps[index].max_entries = entries;
+        let definition = &mut Arc::make_mut(&mut self.object).maps[index];
+        match definition.inner.as_deref_mut().filter(|inner| inner.name == map) {
+            Some(inner) => inner.max_entries = entries,
+            None => definition.max_entries = entries,
+        }
         Ok(())
     }
 

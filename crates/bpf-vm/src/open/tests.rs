@@ -132,6 +132,39 @@ fn maps_are_resized_by_name() {
 }
 
 #[test]
+fn the_maps_that_a_map_holds_are_resized_by_their_own_name() {
+    let mut object = (**object().object()).clone();
+    let inner = MapDefinition { name: "queues.inner".to_owned(), max_entries: 1, ..MapDefinition::default() };
+    let outer = MapDefinition { name: "queues".to_owned(), max_entries: 2, ..MapDefinition::default() };
+    object.maps.push(MapDefinition { inner: Some(Box::new(inner)), ..outer });
+    let mut open = OpenObject::new(Arc::new(object));
+    open.set_max_entries("queues.inner", 64).unwrap();
+    open.set_max_entries("queues", 8).unwrap();
+    let outer = &open.maps()[1];
+    assert_eq!((outer.max_entries, outer.inner.as_ref().unwrap().max_entries), (8, 64));
+    let error = open.set_max_entries("queue.inner", 1).unwrap_err();
+    assert_eq!(error.to_string(), "there is no map queue.inner; did you mean queues.inner?");
+}
+
+#[test]
+fn a_loaded_variable_is_shown_as_it_is_now() {
+    let object = object().object().clone();
+    let now = |variable: &str| match variable {
+        "a" => Some([7_u64.to_le_bytes(), 9_u64.to_le_bytes()].concat()),
+        "s" => Some(vec![0x56, 0, 0x2c, 1]),
+        "m" => Some(vec![3, 0, 0, 0]),
+        _ => None,
+    };
+    let shown = |name: &str| text_now(&object, name, now).unwrap();
+    assert_eq!(
+        ["a", "a[1]", "s.low", "s.y", "m"].map(|name| shown(name).unwrap()),
+        ["{7, 9}", "9", "6", "300", "MODE_FAST"]
+    );
+    assert_eq!(shown("x"), None);
+    assert!(text_now(&object, "b", now).is_err());
+}
+
+#[test]
 fn variables_are_listed_with_their_types() {
     let listed = object().variables();
     assert_eq!(listed[5].name, "a");

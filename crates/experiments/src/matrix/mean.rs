@@ -98,6 +98,7 @@ mod tests {
             overhead_s: 0.0,
             statistics: Vec::new(),
             states: Vec::new(),
+            values: Vec::new(),
             restarts: Vec::new(),
             exit: None,
             output: Vec::new(),

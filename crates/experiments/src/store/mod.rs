@@ -8,13 +8,15 @@ mod entry;
 mod key;
 mod room;
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::Report;
 use tandem_simulator::observer::Observer;
@@ -33,8 +35,8 @@ const TEMPORARY: &str = ".tandem-";
 /// Reports of finished runs, in a folder that many processes may use at once.
 ///
 /// A report is known by the SHA-256 of all that it follows from: the program, the machine, the workload, the scheduler with its
-/// object, and the options. An entry appears whole or not at all, and one that is damaged counts as absent. Nothing that goes
-/// wrong with the folder is an error: the run is made again.
+/// object, and the options. An entry appears whole or not at all, and says itself which run it is of; one that is damaged, or that of
+/// another run, is not taken. Nothing that goes wrong with the folder is an error: the run is made again.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -61,17 +63,24 @@ impl Store {
         self.folder.join(first).join(rest)
     }
 
-    /// The report at `place`, if there is a sound one.
-    fn read(&self, place: &Path) -> Option<Report> {
-        let report = entry::decode(&fs::read(place).ok()?)?;
+    /// The report of the run with this key, if there is one.
+    fn read(&self, key: &Digest) -> Found {
+        let place = self.place(key);
+        let entry = match Limit::REPORT.read(&place) {
+            Ok(entry) => entry,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Nothing,
+            Err(_) => return Found::Unsound(place),
+        };
+        let Some(report) = entry::decode(key, &entry) else { return Found::Unsound(place) };
         // The time of the last use: see `room`.
         let _ = File::open(place).and_then(|file| file.set_modified(SystemTime::now()));
-        Some(report)
+        Found::Report(Box::new(report))
     }
 
-    /// Keeps `report` at `place`, unless it could not be read again as it is.
-    fn write(&self, place: &Path, report: &Report) -> io::Result<()> {
-        let Some(bytes) = entry::encode(report) else { return Ok(()) };
+    /// Keeps the report of the run with this key, unless it could not be read again as it is.
+    fn write(&self, key: &Digest, report: &Report) -> io::Result<()> {
+        let place = self.place(key);
+        let Some(bytes) = entry::encode(key, report) else { return Ok(()) };
         let folder = place.parent().unwrap_or(&self.folder);
         let mut file = match temporary(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -81,10 +90,19 @@ impl Store {
             opened => opened,
         }?;
         file.write_all(&bytes)?;
-        file.persist(place)?;
+        file.persist(&place)?;
         self.room.wrote(&self.folder, bytes.len() as u64);
         Ok(())
     }
+}
+
+/// What a store has of a run.
+#[derive(Debug, PartialEq)]
+enum Found {
+    Nothing,
+    Report(Box<Report>),
+    /// An entry that cannot be read, is damaged, or is that of another run; its place.
+    Unsound(PathBuf),
 }
 
 /// A file in `folder` that is being written.
@@ -98,18 +116,41 @@ pub struct Stored<'a> {
     store: Option<&'a Store>,
     fresh: bool,
     found: AtomicUsize,
+    unsound: Mutex<Vec<PathBuf>>,
 }
 
 impl<'a> Stored<'a> {
     /// `simulator` with the reports in `store`; without one, `simulator` as it is. A `fresh` one reads no report, but keeps those
     /// that it makes.
     pub fn new(simulator: &'a dyn Simulator, store: Option<&'a Store>, fresh: bool) -> Self {
-        Self { simulator, store, fresh, found: AtomicUsize::new(0) }
+        Self { simulator, store, fresh, found: AtomicUsize::new(0), unsound: Mutex::default() }
+    }
+
+    /// The report of a run that was finished before.
+    fn known(&self, store: &Store, key: &Digest) -> Option<Report> {
+        match store.read(key) {
+            Found::Nothing => None,
+            Found::Report(report) => {
+                self.found.fetch_add(1, Ordering::Relaxed);
+                Some(*report)
+            }
+            Found::Unsound(place) => {
+                self.unsound.lock().unwrap_or_else(PoisonError::into_inner).push(place);
+                None
+            }
+        }
     }
 
     /// How many runs were in the store.
     pub fn found(&self) -> usize {
         self.found.load(Ordering::Relaxed)
+    }
+
+    /// The entries, by name, that were damaged or of another run than their names say: these runs were made again.
+    pub fn unsound(&self) -> Vec<PathBuf> {
+        let mut places = self.unsound.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        places.sort();
+        places
     }
 }
 
@@ -125,17 +166,16 @@ impl Simulator for Stored<'_> {
         let Some(store) = self.store else {
             return self.simulator.simulate(machine, workload, options, observer);
         };
-        let place = store.place(&store.keys.of(machine, workload, options));
+        let key = store.keys.of(machine, workload, options);
         if !self.fresh
             && !observer.watches()
-            && let Some(report) = store.read(&place)
+            && let Some(report) = self.known(store, &key)
         {
-            self.found.fetch_add(1, Ordering::Relaxed);
             return Ok(report);
         }
         let report = self.simulator.simulate(machine, workload, options, observer)?;
         // A full disk, say, loses nothing but time.
-        let _ = store.write(&place, &report);
+        let _ = store.write(&key, &report);
         Ok(report)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! The store with the simulator itself: the same bytes as without, whatever is in the folder.
 
+use std::fs;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -124,31 +125,50 @@ fn whatever_a_run_follows_from_is_in_its_key() {
 fn what_cannot_be_read_again_as_it_is_is_not_kept() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), LIMIT);
-    let place = store.place(&Digest::of(b"run"));
-    store.write(&place, &Report { power_w: f64::INFINITY, ..report() }).unwrap();
-    assert!(store.read(&place).is_none() && !place.exists());
-    store.write(&place, &report()).unwrap();
-    assert_eq!(store.read(&place), Some(report()));
+    let key = Digest::of(b"run");
+    store.write(&key, &Report { power_w: f64::INFINITY, ..report() }).unwrap();
+    assert!(store.read(&key) == Found::Nothing && !store.place(&key).exists());
+    store.write(&key, &report()).unwrap();
+    assert_eq!(store.read(&key), Found::Report(Box::new(report())));
+}
+
+#[test]
+fn an_entry_under_another_ones_name_is_told_and_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), LIMIT);
+    let machine = Machine::load("hikey960").unwrap();
+    let seeds = [Options::default(), Options { seed: 7, ..Options::default() }];
+    let run = |options: &Options| run(&store, false, &machine, &workload(1000), options);
+    let (first, second) = (run(&seeds[0]), run(&seeds[1]));
+    assert_ne!(first.0, second.0);
+    let places = seeds.each_ref().map(|options| store.place(&store.keys.of(&machine, &workload(1000), options)));
+    fs::copy(&places[0], &places[1]).unwrap();
+    let counted = Counted::default();
+    let stored = Stored::new(&counted, Some(&store), false);
+    let report = stored.simulate(&machine, &workload(1000), &seeds[1], &mut NoObserver).unwrap();
+    assert_eq!(serde_json::to_string(&report).unwrap(), second.0);
+    assert_eq!((stored.found(), stored.unsound()), (0, vec![places[1].clone()]));
+    assert_eq!(run(&seeds[1]), (second.0, 0), "it is sound again");
 }
 
 #[test]
 fn the_reports_that_were_used_longest_ago_make_room() {
     let folder = tempfile::tempdir().unwrap();
-    let entry = entry::encode(&report()).unwrap().len() as u64;
+    let keys: Vec<Digest> = (0..5_u8).map(|run| Digest::of(&[run])).collect();
+    let entry = entry::encode(&keys[0], &report()).unwrap().len() as u64;
     let store = store(folder.path(), 3 * entry);
-    let places: Vec<PathBuf> = (0..5_u8).map(|run| store.place(&Digest::of(&[run]))).collect();
-    let age = |place: &Path, seconds| {
+    let age = |key: &Digest, seconds| {
         let then = SystemTime::now() - std::time::Duration::from_secs(seconds);
-        File::open(place).unwrap().set_modified(then).unwrap();
+        File::open(store.place(key)).unwrap().set_modified(then).unwrap();
     };
-    for place in &places[..4] {
-        store.write(place, &report()).unwrap();
-        age(place, 100 * (1 + places.iter().position(|other| other == place).unwrap() as u64));
+    for (at, key) in keys[..4].iter().enumerate() {
+        store.write(key, &report()).unwrap();
+        age(key, 100 * (1 + at as u64));
     }
     // The third went when the fourth came. The fourth is the oldest then, but it is used again: the second goes.
-    store.read(&places[3]).unwrap();
-    store.write(&places[4], &report()).unwrap();
-    let there: Vec<bool> = places.iter().map(|place| place.exists()).collect();
+    assert!(matches!(store.read(&keys[3]), Found::Report(_)));
+    store.write(&keys[4], &report()).unwrap();
+    let there: Vec<bool> = keys.iter().map(|key| store.place(key).exists()).collect();
     assert_eq!(there, [true, false, false, true, true]);
 }
 
@@ -156,16 +176,16 @@ fn the_reports_that_were_used_longest_ago_make_room() {
 fn what_a_killed_process_left_goes_and_what_another_writes_stays() {
     let folder = tempfile::tempdir().unwrap();
     let store = store(folder.path(), LIMIT);
-    let place = store.place(&Digest::of(b"run"));
-    let beside = place.parent().unwrap();
-    fs::create_dir_all(beside).unwrap();
+    let key = Digest::of(b"run");
+    let beside = store.place(&key).parent().unwrap().to_owned();
+    fs::create_dir_all(&beside).unwrap();
     let (left, written) = (beside.join(".tandem-left"), beside.join(".tandem-written"));
     fs::write(&left, "half").unwrap();
     fs::write(&written, "half").unwrap();
     let then = SystemTime::now() - std::time::Duration::from_secs(7200);
     File::open(&left).unwrap().set_modified(then).unwrap();
-    store.write(&place, &report()).unwrap();
-    assert_eq!((left.exists(), written.exists(), place.exists()), (false, true, true));
+    store.write(&key, &report()).unwrap();
+    assert_eq!((left.exists(), written.exists(), store.place(&key).exists()), (false, true, true));
 }
 
 #[test]

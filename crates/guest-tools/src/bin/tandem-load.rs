@@ -154,6 +154,9 @@ fn run(arguments: &Arguments) -> Result<u8, LiveError> {
             Err(error) => eprintln!("tandem-load: {error}"),
         }
     }
+    for (name, value) in scheduler.values() {
+        say!("{name} = {value}");
+    }
     Ok(status)
 }
 

@@ -15,6 +15,9 @@
 //! xmig_min_gain_ns = 350000
 //! [resize]
 //! cpu_gimme_task = "nr_cpus"
+//! [max_entries]
+//! queue = 1024
+//! "queues.inner" = "nr_cpus"                  # the maps that a map holds
 //! [map]
 //! cpu_node_map = "cpu.node"
 //! [ops]
@@ -23,6 +26,7 @@
 //! [run]
 //! init_cpu = 0
 //! check = "check_settings"
+//! print = ["nr_errors", "stats[0].missed"]    # what is in the report at the end
 //! [run.syscall]
 //! enable_primary_cpu = [[-1], ["cpu.number"]]
 //! enable_sibling_cpu = ["cpu.number", "cpu.sibling"]
@@ -45,7 +49,7 @@ use std::path::{Path, PathBuf};
 use tandem_bpf_vm::object::Object;
 use tandem_bpf_vm::open::{OpenObject, SettingError};
 
-use crate::bounded;
+use crate::bounded::Limit;
 use crate::facts::{Subject, Word};
 use crate::input::{InputError, valid_names};
 use crate::statistics::Statistics;
@@ -125,6 +129,8 @@ pub struct Run {
     pub syscall: Vec<CallLine>,
     /// Programs to run after that.
     pub attached: Vec<CallLine>,
+    /// Variables, or parts of them, whose values at the end are reported.
+    pub print: Vec<(String, Place)>,
 }
 
 /// What members of `struct sched_ext_ops` are to be.
@@ -152,6 +158,8 @@ pub struct LoaderFile {
     pub without: Option<String>,
     /// Arrays at the end of data sections, and how many elements they get.
     pub resize: Vec<Setting>,
+    /// Maps, and how many entries they get.
+    pub max_entries: Vec<Setting>,
     /// Global variables, or parts of them.
     pub set: Vec<Setting>,
     /// Maps to fill, by name.
@@ -186,7 +194,7 @@ impl LoaderFile {
     /// The file cannot be read, or has a mistake.
     pub fn beside(object: &Path) -> Result<Option<Self>, InputError> {
         let path = Self::path_beside(object);
-        match bounded::read_text(&path) {
+        match Limit::DESCRIPTION.read_text(&path) {
             Ok(text) => Self::parse(&path, &text).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(InputError::whole(&path, format!("cannot be read: {error}"))),
@@ -237,12 +245,15 @@ impl LoaderFile {
     /// # Errors
     /// The object does not have what is set, or not so.
     pub fn check(&self, object: &mut OpenObject, most: u64) -> Result<(), InputError> {
+        let size = |setting: &Setting| match &setting.value {
+            Value::Text(text) => text.parse().unwrap_or(u64::MAX),
+            Value::Fact(_) => most,
+        };
         for setting in &self.resize {
-            let elements = match &setting.value {
-                Value::Text(text) => text.parse().unwrap_or(u64::MAX),
-                Value::Fact(_) => most,
-            };
-            self.placed(setting, object.resize(&setting.name, elements))?;
+            self.placed(setting, object.resize(&setting.name, size(setting)))?;
+        }
+        for setting in &self.max_entries {
+            self.placed(setting, object.set_max_entries(&setting.name, size(setting) as u32))?;
         }
         for setting in &self.set {
             let name = setting.first_name();
@@ -252,6 +263,9 @@ impl LoaderFile {
                 Value::Fact(_) => object.set_integer(&name, 1),
             };
             self.placed(setting, done)?;
+        }
+        for (name, place) in &self.run.print {
+            object.text(name).map_err(|why| self.mistake(*place, why.to_string()))?;
         }
         Ok(())
     }

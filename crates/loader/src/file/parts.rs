@@ -19,6 +19,7 @@ pub const TOP: &[&str] = &[
     "set",
     "set_if",
     "resize",
+    "max_entries",
     "map",
     "perf",
     "hints",
@@ -29,7 +30,7 @@ pub const TOP: &[&str] = &[
     "steering",
 ];
 /// The keys of `[run]`.
-pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached"];
+pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached", "print"];
 /// Members of `struct sched_ext_ops` that are numbers.
 pub const OPS_NUMBERS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 const OPS: &[&str] = &["scheduler", "flags", "flags_if", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
@@ -94,7 +95,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<LoaderFile, InputError> {
             "without" => read.without = Some(file.name(item, "`without`", "what the scheduler lacks, in words")?),
             "set" => read.set.extend(file.settings(item, "`set`", None)?),
             "set_if" => read.set.extend(file.settings_if(item)?),
-            "resize" => read.resize = file.sizes(item)?,
+            "resize" => read.resize = file.sizes(item, "`resize`", "elements", u64::MAX)?,
+            "max_entries" => read.max_entries = file.sizes(item, "`max_entries`", "entries", u32::MAX.into())?,
             "map" => read.maps = file.maps(item)?,
             "hints" => read.tasks.relative_length = file.hints(item)?,
             "applications" => file.applications(item, &mut read.tasks)?,
@@ -239,16 +241,18 @@ impl File<'_> {
         }
     }
 
-    fn sizes(&self, item: Item<'_>) -> Result<Vec<Setting>, InputError> {
+    /// `table`, each of whose lines says how many `elements` something has, at most so many.
+    fn sizes(&self, item: Item<'_>, table: &str, elements: &str, most: u64) -> Result<Vec<Setting>, InputError> {
         let mut sizes = Vec::new();
-        for entry in self.entries(self.table(item, "`resize`")?) {
+        for entry in self.entries(self.table(item, table)?) {
             let what = format!("`{}`", entry.key);
+            let expected = format!("a number of {elements}, or \"nr_cpus\"");
             let value = match self.fact(entry.item, &what)?.filter(is_number) {
                 Some(word) => Value::Fact(word),
-                None => {
-                    let elements: u64 = self.number(entry.key, entry.item, "a number of elements, or \"nr_cpus\"")?;
-                    Value::Text(elements.to_string())
-                }
+                None => match self.number::<u64>(entry.key, entry.item, &expected)? {
+                    size if size <= most => Value::Text(size.to_string()),
+                    _ => return Err(self.wrong(entry.item, &what, &format!("{expected}, of 32 bits"))),
+                },
             };
             let place = Place(entry.item.span().start);
             let name = entry.key.to_owned();
@@ -354,10 +358,19 @@ impl File<'_> {
                 "arena" => file.run.arena = Some(self.name(item, "`arena`", "the name of a structure")?),
                 "check" => file.run.check = Some(self.name(item, "`check`", "the name of a program")?),
                 "syscall" => file.run.syscall = self.calls(item, "`run.syscall`")?,
+                "print" => file.run.print = self.variables(item, "`print`")?,
                 _ => file.run.attached = self.calls(item, "`run.attached`")?,
             }
         }
         Ok(())
+    }
+
+    /// Names of variables, or of parts of them, each with its place.
+    fn variables(&self, item: Item<'_>, what: &str) -> Result<Vec<(String, Place)>, InputError> {
+        let expected = "an array of names of variables";
+        let DeValue::Array(names) = item.get_ref() else { return Err(self.wrong(item, what, expected)) };
+        let name = |item: Item<'_>| Ok((self.name(item, what, "the name of a variable")?, Place(item.span().start)));
+        names.iter().map(name).collect()
     }
 
     fn statistics(&self, item: Item<'_>) -> Result<Statistics, InputError> {

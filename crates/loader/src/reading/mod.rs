@@ -10,7 +10,7 @@ mod proc;
 
 use std::path::{Path, PathBuf};
 
-use crate::bounded;
+use crate::bounded::Limit;
 use crate::tree::{Tree, cpus, excerpt};
 
 /// Why nothing can be said of a machine.
@@ -244,7 +244,7 @@ impl Reading {
 fn online(tree: &Tree) -> Result<Vec<u32>, ReadError> {
     const FOLDER: &str = "sys/devices/system/cpu";
     let place = tree.path(&format!("{FOLDER}/online"));
-    let text = match bounded::read_text(&place) {
+    let text = match Limit::DESCRIPTION.read_text(&place) {
         Ok(text) => text,
         Err(reason) => {
             let possible = tree.cpus(&format!("{FOLDER}/possible"));

@@ -32,14 +32,14 @@ impl Call {
     }
 }
 
-/// An array at the end of a data section, and how many elements it gets; or a variable and its value.
+/// An array at the end of a data section, or a map, and how many elements it gets; or a variable and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step<T> {
-    /// The variable.
+    /// The variable, or the map.
     pub name: String,
     /// What it gets.
     pub value: T,
-    /// The line of the file that says so: the index of [`LoaderFile::resize`] or [`LoaderFile::set`].
+    /// The line of the file that says so: the index of [`LoaderFile::resize`], [`LoaderFile::max_entries`] or [`LoaderFile::set`].
     line: usize,
 }
 
@@ -48,6 +48,8 @@ pub struct Step<T> {
 pub struct Steps {
     /// Arrays to resize, before anything is set.
     pub resize: Vec<Step<u64>>,
+    /// Maps that get a number of entries.
+    pub max_entries: Vec<Step<u64>>,
     /// Variables to set.
     pub set: Vec<Step<Assigned>>,
     /// Members of `struct sched_ext_ops`, and their numbers.
@@ -68,6 +70,8 @@ pub struct Steps {
     pub calls: Vec<Call>,
     /// Programs to run after that.
     pub attached: Vec<Call>,
+    /// Variables whose values at the end are reported.
+    pub print: Vec<String>,
     /// What is entered for tasks.
     pub tasks: TaskMaps,
     /// What can be read of the scheduler.
@@ -84,6 +88,12 @@ pub trait Opened {
     /// There is no such variable, or no such array.
     fn resize(&mut self, name: &str, elements: u64) -> Result<(), SettingError>;
 
+    /// Gives a map, or the maps that one holds (`outer.inner`), so many entries.
+    ///
+    /// # Errors
+    /// There is no such map.
+    fn set_max_entries(&mut self, map: &str, entries: u32) -> Result<(), SettingError>;
+
     /// Sets a variable, or a part of one.
     ///
     /// # Errors
@@ -94,6 +104,10 @@ pub trait Opened {
 impl Opened for OpenObject {
     fn resize(&mut self, name: &str, elements: u64) -> Result<(), SettingError> {
         Self::resize(self, name, elements)
+    }
+
+    fn set_max_entries(&mut self, map: &str, entries: u32) -> Result<(), SettingError> {
+        Self::set_max_entries(self, map, entries)
     }
 
     fn set(&mut self, name: &str, value: &Assigned) -> Result<(), SettingError> {
@@ -138,6 +152,7 @@ impl LoaderFile {
         let holding = self.ops.flags_if.iter().filter(|(truth, _)| system.holds(*truth));
         Steps {
             resize: self.resize.iter().enumerate().map(|(line, size)| resize(line, size, system)).collect(),
+            max_entries: self.max_entries.iter().enumerate().map(|(line, size)| resize(line, size, system)).collect(),
             set: self.set.iter().enumerate().flat_map(|(line, setting)| set(line, setting, system)).collect(),
             ops: self.ops.numbers.clone(),
             flags: self.ops.flags.iter().chain(holding.flat_map(|(_, flags)| flags)).cloned().collect(),
@@ -148,6 +163,7 @@ impl LoaderFile {
             arena: self.run.arena.clone(),
             calls: calls(&self.run.syscall, system),
             attached: calls(&self.run.attached, system),
+            print: self.run.print.iter().map(|(name, _)| name.clone()).collect(),
             tasks: self.tasks.clone(),
             statistics: self.statistics.clone(),
             steering: self.steering.clone(),
@@ -156,13 +172,17 @@ impl LoaderFile {
 }
 
 impl Steps {
-    /// Does what comes before the object is loaded: arrays get their sizes, then variables their values.
+    /// Does what comes before the object is loaded: arrays and maps get their sizes, then variables their values.
     ///
     /// # Errors
     /// The object does not have what `file` sets, or not so.
     pub fn prepare(&self, file: &LoaderFile, object: &mut impl Opened) -> Result<(), InputError> {
         for step in &self.resize {
             file.placed(&file.resize[step.line], object.resize(&step.name, step.value))?;
+        }
+        for step in &self.max_entries {
+            let entries = u32::try_from(step.value).unwrap_or(u32::MAX);
+            file.placed(&file.max_entries[step.line], object.set_max_entries(&step.name, entries))?;
         }
         for step in &self.set {
             file.placed(&file.set[step.line], object.set(&step.name, &step.value))?;

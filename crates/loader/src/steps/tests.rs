@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tandem_bpf_vm::btf::Builder;
-use tandem_bpf_vm::object::{DataSection, Object, Variable};
+use tandem_bpf_vm::object::{DataSection, MapDefinition, Object, Variable};
 
 use super::*;
 use crate::machine::{Cpu, Machine, OppTable};
@@ -25,7 +25,10 @@ fn object() -> OpenObject {
         variables: variables.into_iter().map(variable).collect(),
         ..DataSection::default()
     };
-    OpenObject::new(Arc::new(Object { btf: Arc::new(btf.finish()), data: vec![section], ..Object::default() }))
+    let inner = MapDefinition { name: "queues.inner".to_owned(), ..MapDefinition::default() };
+    let queues = MapDefinition { name: "queues".to_owned(), inner: Some(Box::new(inner)), ..MapDefinition::default() };
+    let (btf, data, maps) = (Arc::new(btf.finish()), vec![section], vec![queues]);
+    OpenObject::new(Arc::new(Object { btf, data, maps, ..Object::default() }))
 }
 
 /// A big and a little CPU on two nodes.
@@ -85,6 +88,23 @@ fn an_array_gets_an_element_for_each_cpu_or_a_list_of_its_own() {
 }
 
 #[test]
+fn maps_get_their_sizes_and_so_do_the_maps_in_them() {
+    let open = prepared("[max_entries]\nqueues = \"nr_cpus\"\n\"queues.inner\" = 4096\n").unwrap();
+    let queues = &open.maps()[0];
+    assert_eq!((queues.max_entries, queues.inner.as_ref().unwrap().max_entries), (2, 4096));
+}
+
+#[test]
+fn what_is_to_be_printed_must_be_there() {
+    let text = "[run]\nprint = [\"nr_cpus\", \"clock[2]\"]\n";
+    assert_eq!(steps(text, &machine()).print, ["nr_cpus", "clock[2]"]);
+    assert_eq!(file(text).check(&mut object(), 4096), Ok(()));
+    let wrong = text.replace("nr_cpus", "nr_cpu");
+    let message = file(&wrong).check(&mut object(), 4096).unwrap_err().to_string();
+    assert!(message.starts_with("s.toml:2:10: there is no variable nr_cpu; did you mean nr_cpus?"), "{message}");
+}
+
+#[test]
 fn what_is_set_under_a_condition_needs_it() {
     let text = "[set_if.hybrid]\nnr_cpus = 5\n[ops]\nflags_if.numa = [\"SCX_OPS_ENQ_LAST\"]\n";
     let here = steps(text, &machine());
@@ -102,6 +122,7 @@ fn what_the_object_does_not_have_is_a_mistake_in_its_line() {
         ("[set]\nnr_cpu = 2", "s.toml:2:10: there is no variable nr_cpu; did you mean nr_cpus?"),
         ("[set]\ncpuperf = 2", "s.toml:2:11: cpuperf is _Bool"),
         ("[resize]\nnr_cpus = 2", "s.toml:2:11: nr_cpus cannot be resized: it is no array"),
+        ("[max_entries]\nqueue = 2", "s.toml:2:9: there is no map queue; did you mean queues?"),
     ];
     for (text, expected) in mistakes {
         let message = prepared(text).unwrap_err();

@@ -2,17 +2,19 @@
 //! One sweep at a time writes into a folder: a lock of the operating system's, which goes with its process however that ends.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use pyo3::exceptions::PyRuntimeWarning;
+use nix::libc::{ELOOP, O_NOFOLLOW, O_NONBLOCK};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::errors::BusyError;
+use crate::errors::{BusyError, warn};
 
 /// The file that is locked; it stays, since to remove it could take away somebody else's lock.
 const FILE: &str = ".lock";
@@ -37,7 +39,7 @@ impl Lock {
     /// `BusyError` if another sweep has it; `OSError` if the file cannot be written.
     pub fn of(py: Python<'_>, folder: &Path) -> PyResult<Option<Self>> {
         let path = folder.join(FILE);
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
+        let file = open(&path).map_err(|why| PyOSError::new_err(format!("{}: {why}", path.display())))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(mut lock) => {
                 lock.set_len(0)?;
@@ -48,12 +50,29 @@ impl Lock {
             Err((_, Errno::EWOULDBLOCK)) => Err(busy(folder, &path)),
             Err((_, error @ (Errno::ENOSYS | Errno::EOPNOTSUPP | Errno::ENOLCK))) => {
                 let text = format!("{}: no lock: {error}; no other sweep may write into it", folder.display());
-                let text = std::ffi::CString::new(text).unwrap_or_default();
-                PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 2)?;
+                warn(py, &text)?;
                 Ok(None)
             }
             Err((_, error)) => Err(std::io::Error::from(error).into()),
         }
+    }
+}
+
+/// The file at `path`, which is made if there is none. A symbolic link is not followed, and of anything but a file nothing is
+/// written: the file's content is replaced, and whoever may write into the folder could have put another one's file there.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = O_NOFOLLOW | O_NONBLOCK;
+    let opened = OpenOptions::new().create(true).truncate(false).write(true).custom_flags(flags).open(path);
+    let file = match opened {
+        Err(error) if error.raw_os_error() == Some(ELOOP) => {
+            return Err(io::Error::other("is a symbolic link, which is not followed; remove it"));
+        }
+        opened => opened?,
+    };
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("is no file, and cannot be locked; remove it"))
     }
 }
 

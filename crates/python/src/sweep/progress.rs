@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -12,11 +13,12 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use serde_json::Value;
 use tandem_experiments::{Task, Tracker};
+use tandem_simulator::bounded::Limit;
 
 use super::grid::{Grid, Order};
 use super::known::Known;
 use super::lock::Lock;
-use crate::errors::mistake;
+use crate::errors::{mistake, warn};
 use crate::parquet;
 use crate::table::Table;
 
@@ -24,6 +26,8 @@ use crate::table::Table;
 const ABOUT: &str = "tandem.json";
 /// The folder of files that belong to earlier grids.
 const EARLIER: &str = "earlier";
+/// How much is read of a part.
+pub const PART: Limit = Limit::new(2 << 30, "a part of a sweep", "give the grid smaller ones (batch)");
 /// What a killed process left is older.
 const LEFT_OVER: Duration = Duration::from_secs(3600);
 
@@ -68,6 +72,8 @@ pub struct Progress {
     known: Option<Known>,
     /// The files of this grid's parts that are done.
     files: BTreeSet<String>,
+    /// Files of parts that were damaged, as far as nobody was told of them.
+    damaged: Vec<String>,
     done: usize,
     found: usize,
     failed: Vec<Vec<Value>>,
@@ -89,11 +95,18 @@ impl Progress {
         self.files.insert(name);
     }
 
-    /// The rows of the part's file, if there is a sound one.
-    fn rows_of(&self, grid: &Grid, task: &Task, name: &str) -> Option<Vec<Vec<Value>>> {
-        let batch = parquet::decode(fs::read(self.folder.join(name)).ok()?).ok()?;
-        let whole = batch.num_rows() == task.cells.len() * task.repeats.len();
-        (whole && batch.num_columns() == grid.sweep.columns().len()).then(|| Table { batch }.rows())
+    /// The rows of the part's file, if there is a sound one. Of one that is not, it is noted that a person is to be told.
+    fn rows_of(&mut self, grid: &Grid, task: &Task, name: &str) -> Option<Vec<Vec<Value>>> {
+        let read = PART.read(&self.folder.join(name));
+        if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return None;
+        }
+        let batch = read.ok().and_then(|bytes| parquet::decode(bytes).ok());
+        let rows = batch.map(|batch| Table { batch }.rows()).filter(|rows| is_of(grid, task, rows));
+        if rows.is_none() {
+            self.damaged.push(name.to_owned());
+        }
+        rows
     }
 
     /// The rows that other files have of a task's runs, by run.
@@ -103,6 +116,16 @@ impl Progress {
         let row = |(cell, repeat)| known.row(&grid.sweep.key(cell, repeat, &grid.keys).to_string(), &columns);
         task.runs().map(row).collect()
     }
+}
+
+/// Whether the rows are those of the task: a sound file may stand under another one's name.
+fn is_of(grid: &Grid, task: &Task, rows: &[Vec<Value>]) -> bool {
+    let has_key = |(row, (cell, repeat)): (&Vec<Value>, (u32, u32))| {
+        let key = grid.sweep.key(cell, repeat, &grid.keys).to_string();
+        row.len() == grid.sweep.columns().len() && row.last().and_then(Value::as_str) == Some(&*key)
+    };
+    let ends = rows.first().zip(task.runs().next()).into_iter().chain(rows.last().zip(task.runs().last()));
+    rows.len() == task.cells.len() * task.repeats.len() && ends.into_iter().all(has_key)
 }
 
 /// The parts in a folder.
@@ -147,6 +170,7 @@ impl Progress {
             open,
             known: None,
             files: BTreeSet::new(),
+            damaged: Vec::new(),
             done: 0,
             found: 0,
             failed: Vec::new(),
@@ -158,7 +182,12 @@ impl Progress {
     /// The next part to do; `None` if there is none now. Parts whose rows are known need nobody to do them.
     fn next(&mut self, py: Python<'_>) -> PyResult<Option<Part>> {
         let grid = self.grid.clone_ref(py);
-        py.detach(|| self.next_of(grid.get()))
+        let next = py.detach(|| self.next_of(grid.get()))?;
+        for name in self.damaged.drain(..) {
+            let file = self.folder.join(name);
+            warn(py, &format!("{}: damaged since it was written; its runs are made again", file.display()))?;
+        }
+        Ok(next)
     }
 
     /// Takes the bytes that came of a part, and writes its file.
@@ -192,8 +221,7 @@ impl Progress {
         for path in parts(&self.folder)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if !self.files.contains(&name) {
-                fs::create_dir_all(self.folder.join(EARLIER))?;
-                fs::rename(&path, self.folder.join(EARLIER).join(name))?;
+                fs::rename(&path, self.earlier()?.join(name))?;
             }
         }
         Ok(())
@@ -209,7 +237,7 @@ impl Progress {
         py.detach(|| {
             let schema = Table::of_rows(&self.grid.get().sweep.columns(), &[])?.batch.schema();
             let read = |name: &String| {
-                let bytes = fs::read(self.folder.join(name))?;
+                let bytes = PART.read(&self.folder.join(name))?;
                 parquet::decode(bytes).map_err(|error| PyOSError::new_err(format!("{name}: {error}")))
             };
             let batches = self.files.iter().map(read).collect::<PyResult<Vec<_>>>()?;
@@ -220,7 +248,25 @@ impl Progress {
     }
 }
 
+/// Whether there is a folder, and no symbolic link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
 impl Progress {
+    /// The folder for files of earlier grids, which is made if it is not there.
+    fn earlier(&self) -> PyResult<PathBuf> {
+        let earlier = self.folder.join(EARLIER);
+        fs::create_dir_all(&earlier)?;
+        match is_folder(&earlier) {
+            true => Ok(earlier),
+            false => Err(PyOSError::new_err(format!(
+                "{}: is a symbolic link, which is not followed; remove it",
+                earlier.display()
+            ))),
+        }
+    }
+
     /// Looks at what the folder has: parts of this grid are done, and what others have need not be done.
     fn look(&mut self) -> PyResult<()> {
         let grid = Python::attach(|py| self.grid.clone_ref(py));
@@ -228,7 +274,7 @@ impl Progress {
         let is_own = |path: &PathBuf| path.file_name().is_some_and(|name| own.contains(&*name.to_string_lossy()));
         let mut others: Vec<PathBuf> = parts(&self.folder)?.into_iter().filter(|path| !is_own(path)).collect();
         let earlier = self.folder.join(EARLIER);
-        if earlier.is_dir() {
+        if is_folder(&earlier) {
             others.extend(parts(&earlier)?);
         }
         self.known = (!others.is_empty()).then(|| Known::of(others));

@@ -2,7 +2,6 @@
 //! A grid as data: the texts of machines and workloads, the bytes of objects. Every computer that has it makes the same of it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +10,7 @@ use tandem_experiments::{
     Choice, Digest, Enough, Metric, Named, Pair, Repeats, Scenario, Setting, Sweep, VariedSetting, parse_hotplug,
     spanned,
 };
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::input::valid_names;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::SchedExt;
@@ -69,8 +69,8 @@ impl Source {
     pub fn with_objects(mut self) -> Self {
         for scheduler in &self.schedulers {
             let Some(path) = SchedExt::path_in(scheduler) else { continue };
-            if let Ok(object) = fs::read(path) {
-                let beside = fs::read_to_string(SchedExt::path_beside(Path::new(path))).ok();
+            if let Ok(object) = Limit::OBJECT.read(Path::new(path)) {
+                let beside = Limit::DESCRIPTION.read_text(&SchedExt::path_beside(Path::new(path))).ok();
                 self.objects.insert(path.to_owned(), (object, beside));
             }
         }

@@ -154,7 +154,7 @@ impl Observer for Recorder {
         }
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
         *self.runnable(task) = Some(now);
     }
 
@@ -221,9 +221,9 @@ mod tests {
     #[test]
     fn a_slice_has_its_length_its_end_and_the_wait_before_it() {
         let mut recorder = Recorder::of(1, 1, Vec::new());
-        recorder.sched_waking(10, A, CPU, CPU);
+        recorder.sched_wakeup(10, A, CPU, CPU);
         recorder.sched_switch(15, CPU, None, Some(A));
-        recorder.sched_waking(20, B, CPU, CPU);
+        recorder.sched_wakeup(20, B, CPU, CPU);
         recorder.sched_switch(40, CPU, Some((A, PrevState::Runnable)), Some(B));
         recorder.sched_switch(50, CPU, Some((B, PrevState::Sleeping)), Some(A));
         let timeline = recorder.finish(60e-9);

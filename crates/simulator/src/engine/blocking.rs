@@ -94,13 +94,15 @@ impl Engine<'_> {
     /// Wakes a blocked thread.
     pub(super) fn wake(&mut self, task: TaskId, waker: CpuId) {
         debug_assert_eq!(self.sched.kernel.task(task).state, TaskState::Blocked);
+        let prev = self.sched.kernel.task(task).cpu;
         let target = self.sched.try_to_wake_up(task, waker, false);
         let thread = &mut self.threads[task];
         thread.runnable_since = self.agenda.now();
         thread.woken_at = Some(self.agenda.now());
         thread.rounds.activate(self.agenda.now());
         self.show_run_queue(task);
-        self.observer.sched_waking(self.agenda.now(), task, target, waker);
+        self.observer.sched_waking(self.agenda.now(), task, prev, waker);
+        self.observer.sched_wakeup(self.agenda.now(), task, target, waker);
     }
 
     /// Lets the threads go on that `take` takes out of the synchronisation objects.

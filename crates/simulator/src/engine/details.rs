@@ -5,7 +5,7 @@
 
 use super::Engine;
 use crate::kernel::sync::WaitsFor;
-use crate::kernel::task::{ClassId, TaskState};
+use crate::kernel::task::{ClassId, Migration, TaskState};
 use crate::machine::Machine;
 use crate::observer::detail::{Class, Detail, Queue, WaitReason};
 use crate::sched::core::Sched;
@@ -123,9 +123,8 @@ impl Engine<'_> {
     #[inline(never)]
     fn count_some_migrations(&mut self) {
         if self.details.wanted {
-            for task in &self.sched.kernel.migrated {
-                let to = self.sched.kernel.task(*task).cpu;
-                self.observer.detail(self.agenda.now(), &Detail::Migrates { task: *task, to });
+            for &Migration { task, from, to } in &self.sched.kernel.migrated {
+                self.observer.detail(self.agenda.now(), &Detail::Migrates { task, from, to });
             }
         }
         self.threads.count_migrations(&mut self.sched.kernel.migrated);

@@ -86,7 +86,8 @@ impl Engine<'_> {
         self.sched.wake_up_new_task(task, cpu);
         let target = self.sched.kernel.task(task).cpu;
         self.show_run_queue(task);
-        self.observer.sched_waking(self.agenda.now(), task, target, cpu);
+        self.observer.sched_waking(self.agenda.now(), task, cpu, cpu);
+        self.observer.sched_wakeup_new(self.agenda.now(), task, target, cpu);
     }
 
     /// A thread's sleep, or the delay before its start, is over; on which CPU its timer went off.

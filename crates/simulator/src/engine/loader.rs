@@ -15,7 +15,7 @@ use super::pauses::Pauses;
 use super::threads::Threads;
 use crate::error::SimulationError;
 use crate::kernel::task::TaskState;
-use crate::metrics::{CallbackReport, ExitReport, Frame, LineReport, RecordedExit, SchedExtReport};
+use crate::metrics::{CallbackReport, ExitReport, FinalValue, Frame, LineReport, RecordedExit, SchedExtReport};
 use crate::options::{Options, Scheduler};
 use crate::sched::core::Sched;
 use crate::scx::Scx;
@@ -218,6 +218,14 @@ impl<'r> Loader<'r> {
         all
     }
 
+    /// What the variables have now that the file beside the object wants printed.
+    fn values(&self, scx: &Scx) -> Vec<(String, FinalValue)> {
+        let print = self.scheduler.and_then(|scheduler| Some(&scheduler.sidecar.as_ref()?.run.print));
+        let names: Vec<String> = print.into_iter().flatten().map(|(name, _)| name.clone()).collect();
+        let values = statistics::values(&scx.vm, &names).into_iter();
+        values.map(|(name, text)| (name, FinalValue::of(text))).collect()
+    }
+
     /// Where the scheduler keeps its counts.
     fn counts(&self) -> Option<&'r Statistics> {
         self.scheduler?.sidecar.as_ref().map(|sidecar| &sidecar.statistics)
@@ -240,6 +248,7 @@ impl<'r> Loader<'r> {
             overhead_s: seconds(self.callback_time),
             statistics: self.statistics_so_far(scx),
             states: self.counts().map_or_else(Vec::new, |wanted| wanted.states(&scx.vm)),
+            values: self.values(scx),
             restarts: std::mem::take(&mut self.restarts),
             exit: exit.map(|exit| exit_report(exit, scx)),
             output,

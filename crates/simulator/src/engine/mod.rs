@@ -244,6 +244,7 @@ impl<'r> Engine<'r> {
             self.agenda.set(Event::Limits, limits::PERIOD);
         }
         self.agenda.set_to(Event::Interrupt, self.interrupts.next());
+        self.machine.odd_nodes().into_iter().for_each(|warning| self.outcome.warn(warning));
         cgroups::check_cpus(&workload.cgroups, self.machine, &mut self.outcome);
         self.cgroups.queue(&workload.cgroups, &self.sched.kernel.cgroups, &mut self.agenda);
         let threads = workload.tasks.iter().map(|kind| u64::from(kind.instances)).fold(0, u64::saturating_add);

@@ -8,6 +8,7 @@ use super::thread::{Segment, Thread};
 use super::waits::Waits;
 use crate::error::SimulationError;
 use crate::kernel::sync::WaitsFor;
+use crate::kernel::task::Migration;
 use crate::observer::TaskInfo;
 use crate::streams::{Stream, Streams};
 use crate::units::{Nanos, TaskId};
@@ -133,9 +134,9 @@ impl<'r> Threads<'r> {
     }
 
     /// Counts the migrations of these threads, and takes them out of the list.
-    pub fn count_migrations(&mut self, migrated: &mut Vec<TaskId>) {
-        for task in migrated.drain(..) {
-            self.list[task.index()].stats.migrations += 1;
+    pub fn count_migrations(&mut self, migrated: &mut Vec<Migration>) {
+        for migration in migrated.drain(..) {
+            self.list[migration.task.index()].stats.migrations += 1;
         }
     }
 

@@ -55,7 +55,7 @@ use pelt::{PeltClock, SchedAvg};
 use pmu::Pmu;
 use preempt::Preemption;
 use switching::Switching;
-use task::{ClassId, NICE_0_WEIGHT, Task};
+use task::{ClassId, Migration, NICE_0_WEIGHT, Task};
 use topology::Topology;
 use update_util::UpdateUtil;
 use versions::Versions;
@@ -106,8 +106,8 @@ pub struct Kernel {
     pub distributed: Vec<u32>,
     /// CPUs that were idle, were woken, and found nothing to run; the engine drains them.
     pub idle_passes: Vec<CpuId>,
-    /// Tasks that changed their CPU, once per change; the engine counts and drains them.
-    pub migrated: Vec<TaskId>,
+    /// Changes of tasks' CPUs, in order; the engine counts and drains them.
+    pub migrated: Vec<Migration>,
     /// Real-time or deadline tasks have run: their load, their queues and the fair server matter.
     pub rt_active: bool,
     /// Deadline tasks have run.
@@ -279,6 +279,14 @@ impl Kernel {
     #[inline]
     pub fn task_mut(&mut self, id: TaskId) -> &mut Task {
         &mut self.tasks[id.index()]
+    }
+
+    /// `set_task_cpu`: `task` is on `cpu` from now on. A change is a migration, which is counted.
+    pub fn set_task_cpu(&mut self, task: TaskId, cpu: CpuId) {
+        let from = std::mem::replace(&mut self.task_mut(task).cpu, cpu);
+        if from != cpu {
+            self.migrated.push(Migration { task, from, to: cpu });
+        }
     }
 
     /// The run queue of `cpu`.

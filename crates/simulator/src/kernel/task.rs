@@ -35,6 +35,17 @@ pub enum TaskState {
     Dead,
 }
 
+/// A change of a task's CPU, as `sched_migrate_task` tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migration {
+    /// The task.
+    pub task: TaskId,
+    /// The CPU that it was on.
+    pub from: CpuId,
+    /// The CPU that it is on from now on.
+    pub to: CpuId,
+}
+
 /// A task.
 #[derive(Debug)]
 pub struct Task {

@@ -48,6 +48,28 @@ pub enum Hop {
 }
 
 impl Machine {
+    /// NUMA nodes below the highest one that have no CPU.
+    pub fn nodes_without_cpus(&self) -> Vec<u32> {
+        let with: std::collections::BTreeSet<u32> = self.cpus.iter().map(|cpu| cpu.node).collect();
+        (0..with.last().copied().unwrap_or(0)).filter(|node| !with.contains(node)).collect()
+    }
+
+    /// What is odd about those, in words; `None` if each node has a CPU.
+    pub fn odd_nodes(&self) -> Option<String> {
+        let nodes: Vec<String> = self.nodes_without_cpus().iter().map(u32::to_string).collect();
+        let (which, have) = match &nodes[..] {
+            [] => return None,
+            [_] => ("node", "has"),
+            _ => ("nodes", "have"),
+        };
+        Some(format!(
+            "{}: {which} {} {have} no CPUs: Linux places threads and memory by the nodes that have some, and what else is on the others \
+             is not simulated; if that is a slip, number `node` of clusters from 0 on without gaps",
+            self.name,
+            nodes.join(", ")
+        ))
+    }
+
     /// `domain` and all paths that its traffic crosses behind it.
     pub fn paths_from(&self, domain: MemoryDomainId) -> impl Iterator<Item = MemoryDomainId> + '_ {
         std::iter::successors(Some(domain), |id| self.memory_domains[id.index()].parent)

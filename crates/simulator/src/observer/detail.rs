@@ -96,7 +96,7 @@ pub enum Detail {
         allowed: Option<Arc<[CpuId]>>,
     },
     /// A thread begins to wait for something else than a CPU; it blocks, or spins for a while first. The wait ends with
-    /// `sched_waking`, or with [`Detail::StopsSpinning`].
+    /// `sched_wakeup`, or with [`Detail::StopsSpinning`].
     Waits {
         /// The thread.
         task: TaskId,
@@ -154,6 +154,8 @@ pub enum Detail {
     Migrates {
         /// The thread.
         task: TaskId,
+        /// The CPU that it was on.
+        from: CpuId,
         /// The CPU that it is on from now on.
         to: CpuId,
     },

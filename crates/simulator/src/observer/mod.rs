@@ -57,8 +57,15 @@ pub trait Observer {
     fn task_new(&mut self, _now: Nanos, _task: &TaskInfo) {}
     /// `cpu` goes from `prev` to `next`; `None` is the idle thread.
     fn sched_switch(&mut self, _now: Nanos, _cpu: CpuId, _prev: Option<(TaskId, PrevState)>, _next: Option<TaskId>) {}
-    /// A thread is being woken; `target` is the CPU chosen for it, `waker` the CPU on which the wakeup happens.
-    fn sched_waking(&mut self, _now: Nanos, _task: TaskId, _target: CpuId, _waker: CpuId) {}
+    /// A thread is going to be woken, or to begin: `prev` is the CPU that it was on, a new one's parent's. What came of it is told at once
+    /// behind this, at the same time.
+    fn sched_waking(&mut self, _now: Nanos, _task: TaskId, _prev: CpuId, _waker: CpuId) {}
+    /// A thread was woken; `target` is the CPU chosen for it, `waker` the CPU on which the wakeup happens.
+    fn sched_wakeup(&mut self, _now: Nanos, _task: TaskId, _target: CpuId, _waker: CpuId) {}
+    /// The same of a thread that begins.
+    fn sched_wakeup_new(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.sched_wakeup(now, task, target, waker);
+    }
     /// The clock of `cpu` changed.
     fn cpu_frequency(&mut self, _now: Nanos, _cpu: CpuId, _khz: u32) {}
     /// `cpu` entered idle state number `Some(n)`, or left idle.

@@ -215,8 +215,7 @@ impl Sched {
         let migrated = cpu != prev;
         if migrated {
             class_of!(self, task, migrate_task_rq, task, cpu);
-            self.kernel.task_mut(task).cpu = cpu;
-            self.kernel.migrated.push(task);
+            self.kernel.set_task_cpu(task, cpu);
         }
         let queued = self.ttwu_queue_wakelist(task, this_cpu, cpu);
         class_of!(self, task, enqueue_task, task, Enqueue::Wakeup { migrated });
@@ -310,8 +309,7 @@ impl Sched {
 
     fn attach(&mut self, task: TaskId, dst: CpuId) {
         class_of!(self, task, migrate_task_rq, task, dst);
-        self.kernel.task_mut(task).cpu = dst;
-        self.kernel.migrated.push(task);
+        self.kernel.set_task_cpu(task, dst);
         class_of!(self, task, enqueue_task, task, Enqueue::Migrating);
         self.wakeup_preempt(dst, task);
     }

@@ -130,9 +130,12 @@ pub mod ftrace_event {
     pub const SCHED_SWITCH: u32 = 4;
     pub const CPU_FREQUENCY: u32 = 11;
     pub const CPU_IDLE: u32 = 13;
+    pub const SCHED_WAKEUP: u32 = 17;
     pub const SCHED_WAKING: u32 = 20;
+    pub const SCHED_WAKEUP_NEW: u32 = 114;
     pub const SCHED_PROCESS_EXIT: u32 = 238;
     pub const SCHED_PROCESS_FORK: u32 = 239;
+    pub const SCHED_MIGRATE_TASK: u32 = 491;
 }
 
 pub mod sched_process_exit {
@@ -159,11 +162,20 @@ pub mod sched_switch {
     pub const NEXT_PRIO: u32 = 7;
 }
 
+/// `sched_waking`, `sched_wakeup` and `sched_wakeup_new`, which have the same fields.
 pub mod sched_waking {
     pub const COMM: u32 = 1;
     pub const PID: u32 = 2;
     pub const PRIO: u32 = 3;
     pub const TARGET_CPU: u32 = 5;
+}
+
+pub mod sched_migrate_task {
+    pub const COMM: u32 = 1;
+    pub const PID: u32 = 2;
+    pub const PRIO: u32 = 3;
+    pub const ORIG_CPU: u32 = 4;
+    pub const DEST_CPU: u32 = 5;
 }
 
 /// `cpu_frequency` and `cpu_idle`, which have the same fields.

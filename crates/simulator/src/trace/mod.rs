@@ -2,7 +2,8 @@
 //! The schedule as a Perfetto trace, for <https://ui.perfetto.dev> and `trace_processor`.
 //!
 //! [`TraceWriter`] is an [`Observer`] that writes what a kernel with ftrace would have recorded: `sched_switch`,
-//! `sched_waking`, `sched_process_fork`, `sched_process_exit`, `cpu_frequency` and `cpu_idle` per CPU, so that Perfetto's CPU
+//! `sched_waking`, `sched_wakeup`, `sched_wakeup_new`, `sched_migrate_task`, `sched_process_fork`, `sched_process_exit`,
+//! `cpu_frequency` and `cpu_idle` per CPU, so that Perfetto's CPU
 //! tracks and its tables `sched_slice`, `thread_state` and `cpu_counter_track` work; and, as tracks of their own, what ftrace
 //! does not know: power in watts, utilisation of CPUs, traffic of memory, what each thread waits for, which thread holds each
 //! mutex, how many wait at a barrier and in a dispatch queue, callbacks of a loaded scheduler, and its ejection. Times are
@@ -12,6 +13,14 @@
 //!
 //! **Names.** Thread `n` has `tid = n + 1`, as 0 is the idle thread. Each application is a process, and all system tasks
 //! together are one more, `system`; as in Linux a process has the tid of its first thread as its pid.
+//!
+//! **Wakeups.** `sched_waking` has the CPU that the thread was on, as the kernel traces it before `select_task_rq`; then comes
+//! `sched_migrate_task` if another one was chosen (`set_task_cpu`), then `sched_wakeup` with the chosen one, at the same instant: on the
+//! waker's CPU, also where the kernel would leave the rest to the other one (`ttwu_queue_wakelist`). A new thread has
+//! `sched_wakeup_new`, and before that `sched_waking`, which the kernel's has not: from this event Perfetto takes that a thread is
+//! runnable (`ThreadStateTracker::PushWakingEvent`). Perfetto keeps the other three as they are (`ftrace_event`). There are as many
+//! `sched_migrate_task` as the report counts migrations. What another thread than the waker moves, `sched_migrate_task` is on the
+//! CPU that it comes to.
 //!
 //! **`prev_state`** has the kernel's values: 0 (`R`), 1 (`S`), 16 (`X`). A preempted thread shows as `R`, not `R+`: an
 //! observer is not told whether a thread was preempted or yielded.
@@ -33,8 +42,8 @@ use std::io::{self, BufWriter, Write};
 
 use self::details::Details;
 use self::fields::{
-    cpu_state, ftrace_event, ftrace_event_bundle, process_tree, sched_process_exit, sched_process_fork, sched_switch,
-    sched_waking, trace, trace_packet, track_event,
+    cpu_state, ftrace_event, ftrace_event_bundle, process_tree, sched_migrate_task, sched_process_exit,
+    sched_process_fork, sched_switch, sched_waking, trace, trace_packet, track_event,
 };
 use self::protobuf::Message;
 use crate::machine::Machine;
@@ -62,6 +71,8 @@ pub struct TraceWriter<W: Write> {
     sink: Sink<W>,
     cpus: Vec<CpuTrace>,
     threads: Vec<Option<TaskInfo>>,
+    /// By thread: the CPU that it is on as far as events have told; `None` before it begins.
+    places: Vec<Option<CpuId>>,
     /// Processes, by application, the system tasks last: pid, once there is a first thread, and name.
     processes: Vec<(Option<u32>, String)>,
     /// Last power that was written, by package.
@@ -114,6 +125,7 @@ impl<W: Write> TraceWriter<W> {
             sink: Sink::new(output),
             cpus: (0..machine.cpus.len()).map(cpu).collect(),
             threads: Vec::new(),
+            places: Vec::new(),
             processes: names.map(|name| (None, name.to_owned())).collect(),
             package_watts: vec![None; machine.packages.len()],
             memory: machine.memory_domains.iter().map(|domain| domain.name.clone()).collect(),
@@ -157,6 +169,40 @@ impl<W: Write> TraceWriter<W> {
                 .text(sched_process_fork::CHILD_COMM, child.comm)
                 .uint(sched_process_fork::CHILD_PID, child.pid.into());
         });
+    }
+
+    /// `kind` is one of the events of a wakeup, which have the same fields.
+    fn wakes(&mut self, now: Nanos, waker: CpuId, kind: u32, task: TaskId, cpu: CpuId) {
+        self.ftrace(now, waker, kind, |trace, event| {
+            let woken = trace.label(Some(task), cpu);
+            event
+                .text(sched_waking::COMM, woken.comm)
+                .uint(sched_waking::PID, woken.pid.into())
+                .int(sched_waking::PRIO, woken.prio.into())
+                .uint(sched_waking::TARGET_CPU, cpu.0.into());
+        });
+    }
+
+    /// `task` goes to the CPU `to`, by what `by` executes; nothing is told if it is there.
+    fn migrates(&mut self, now: Nanos, by: CpuId, task: TaskId, to: CpuId) {
+        let Some(from) = self.place(task).replace(to).filter(|from| *from != to) else { return };
+        self.ftrace(now, by, ftrace_event::SCHED_MIGRATE_TASK, |trace, event| {
+            let moved = trace.label(Some(task), to);
+            event
+                .text(sched_migrate_task::COMM, moved.comm)
+                .uint(sched_migrate_task::PID, moved.pid.into())
+                .int(sched_migrate_task::PRIO, moved.prio.into())
+                .uint(sched_migrate_task::ORIG_CPU, from.0.into())
+                .uint(sched_migrate_task::DEST_CPU, to.0.into());
+        });
+    }
+
+    /// The CPU that `task` is on as far as events have told.
+    fn place(&mut self, task: TaskId) -> &mut Option<CpuId> {
+        if self.places.len() <= task.index() {
+            self.places.resize(task.index() + 1, None);
+        }
+        &mut self.places[task.index()]
     }
 
     fn exits(&mut self, now: Nanos, task: TaskId, cpu: CpuId) {
@@ -240,7 +286,11 @@ impl<W: Write> Observer for TraceWriter<W> {
     }
 
     fn detail(&mut self, now: Nanos, detail: &Detail) {
-        self.write_detail(now, detail);
+        match *detail {
+            // Of a migration by a wakeup the event stands between those of the wakeup: the thread is no longer where it comes from.
+            Detail::Migrates { task, from, to } if *self.place(task) == Some(from) => self.migrates(now, to, task, to),
+            _ => self.write_detail(now, detail),
+        }
     }
 
     fn task_new(&mut self, now: Nanos, task: &TaskInfo) {
@@ -292,17 +342,22 @@ impl<W: Write> Observer for TraceWriter<W> {
         self.cpus[cpu.index()].running = next;
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+    fn sched_waking(&mut self, now: Nanos, task: TaskId, prev: CpuId, waker: CpuId) {
         self.end_wait(now, task);
         self.forked(now, task, waker);
-        self.ftrace(now, waker, ftrace_event::SCHED_WAKING, |trace, event| {
-            let woken = trace.label(Some(task), target);
-            event
-                .text(sched_waking::COMM, woken.comm)
-                .uint(sched_waking::PID, woken.pid.into())
-                .int(sched_waking::PRIO, woken.prio.into())
-                .uint(sched_waking::TARGET_CPU, target.0.into());
-        });
+        self.place(task).get_or_insert(prev);
+        self.wakes(now, waker, ftrace_event::SCHED_WAKING, task, prev);
+    }
+
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.migrates(now, waker, task, target);
+        self.wakes(now, waker, ftrace_event::SCHED_WAKEUP, task, target);
+    }
+
+    fn sched_wakeup_new(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        // `wake_up_new_task` chooses a CPU, too, but that is no migration.
+        *self.place(task) = Some(target);
+        self.wakes(now, waker, ftrace_event::SCHED_WAKEUP_NEW, task, target);
     }
 
     fn cpu_frequency(&mut self, now: Nanos, cpu: CpuId, khz: u32) {

@@ -303,7 +303,7 @@ impl Observer for Recorder {
         }
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
         self.now = now;
         let running = self.waits.cpus[waker.index()].running.map(|(task, _)| task);
         let start = match self.unblocks(task, now) {
@@ -335,7 +335,9 @@ impl Observer for Recorder {
             Detail::Enters { task, cpu, idle_exit, switch, cold, kernel } => {
                 self.entered(task, cpu, Overhead { idle_exit, switch, cold, kernel });
             }
-            Detail::Migrates { task, to } if self.waits.is_open(task) => self.step(task, now, Step::Migrated { to }),
+            Detail::Migrates { task, to, .. } if self.waits.is_open(task) => {
+                self.step(task, now, Step::Migrated { to })
+            }
             Detail::Callback { name: "select_cpu", task: Some(task), result, .. } => {
                 self.step(task, now, Step::SelectCpu { chosen: result });
             }

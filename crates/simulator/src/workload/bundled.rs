@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tandem_loader::bounded;
+use tandem_loader::bounded::Limit;
 
 use super::{Workload, rt_app};
 use crate::input::{InputError, nearest};
@@ -27,7 +27,7 @@ impl Workload {
             Some((name, text)) if !path.exists() => return rt_app::parse(Path::new(&format!("{name}.json")), text),
             _ => {}
         }
-        let bytes = bounded::read(path).map_err(|error| unreadable(path, &error))?;
+        let bytes = Limit::DESCRIPTION.read(path).map_err(|error| unreadable(path, &error))?;
         let text = String::from_utf8(bytes).map_err(|error| {
             InputError::whole(path, format!("not text: byte {} is not UTF-8", error.utf8_error().valid_up_to()))
         })?;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What a loader learns of an object: whether it accepts its settings, its counters, its states.
 
+use tandem_simulator::metrics::SchedExtReport;
 use tandem_simulator::observer::NoObserver;
 use tandem_simulator::simulation::{OpenError, Options, SchedExt, SimulationError, check, simulate};
 
@@ -54,6 +55,35 @@ fn the_counters_of_an_ejected_scheduler_are_read_too() {
     let stopped = scheduler.statistics.iter().find(|(name, _)| name == "run_stopped").unwrap().1;
     // A task that ran at the end is taken from the scheduler, and stops once more.
     assert!((7..=8).contains(&stopped), "{stopped}");
+}
+
+#[test]
+fn what_the_file_wants_printed_is_in_the_report_as_it_was_at_the_end() {
+    let file = r#"
+        [max_entries]
+        stats = 2
+        [set]
+        nr_opps = "opp_table.nr_opps"
+        [run]
+        print = ["mode_now", "slice_us", "cpuperf", "nr_opps[0]", "nr_opps"]
+        [statistics]
+        map = "stats"
+        names = "chooser_stat"
+    "#;
+    let options = options(&open_with("chooser", "mode=very_brisk,slice_us=2000", file), ms(100));
+    let scheduler = run_with(&machine(2), &tasks_of(&HOGS), &options).sched_ext.unwrap();
+    let values: Vec<String> = scheduler.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let opps = machine(2).performance_domains[0].opps.len();
+    let expected = ["mode_now = CHOOSER_MODE_VERY_BRISK", "slice_us = 2000", "cpuperf = false"].map(str::to_owned);
+    assert_eq!(values[..3], expected);
+    assert_eq!(values[3..], [format!("nr_opps[0] = {opps}"), format!("nr_opps = {{{opps}, 0, 0, 0, 0, 0, 0, 0}}")]);
+    let json = serde_json::to_value(&scheduler).unwrap();
+    assert_eq!((&json["values"]["slice_us"], &json["values"]["cpuperf"]), (&2000.into(), &false.into()));
+    let text = serde_json::to_string(&scheduler).unwrap();
+    assert_eq!(serde_json::from_str::<SchedExtReport>(&text).unwrap(), scheduler);
+    // Of the three counters there is room for two.
+    let counted: Vec<&str> = scheduler.statistics.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(counted, ["started", "stopped"]);
 }
 
 #[test]

@@ -4,14 +4,17 @@
 //! `reader` knows the trace alone. A trace does not say that a round was late to begin (the thread never sleeps then) nor
 //! what a waiting thread waits for, nor whether what a thread did on a CPU was work. So the threads here work as they begin and
 //! after each wait, sleep between their rounds, and miss no deadline.
+//!
+//! `places` follows threads from CPU to CPU: what the trace says of wakeups and migrations, against what the report counts.
 
+mod places;
 mod reader;
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{Latency, Report};
-use tandem_simulator::simulation::{Governor, Options, simulate};
+use tandem_simulator::simulation::{Governor, Hotplug, Options, simulate};
 use tandem_simulator::trace::TraceWriter;
-use tandem_simulator::units::{Nanos, SEC};
+use tandem_simulator::units::{CpuId, Nanos, SEC};
 use tandem_simulator::workload::Workload;
 
 use crate::common::workload;
@@ -98,4 +101,61 @@ fn the_trace_of_scx_simple_says_the_same() {
 #[test]
 fn on_a_machine_with_costs_responses_are_the_same() {
     assert_agreement(&Machine::load("hikey960").unwrap(), &fair(1), false);
+}
+
+/// Threads of all classes, more than CPUs, of which one changes where it may run and some end.
+fn crowd() -> Workload {
+    let thread = |name: &str, count: u32, more: &str, run: u32, sleep: u32| {
+        format!(r#""{name}": {{ "instance": {count}, "loop": -1, {more} "run": {run}, "sleep": {sleep} }}"#)
+    };
+    let bound = r#""bound": { "loop": -1, "phases": { "here": { "cpus": [0], "loop": 3, "run": 2000, "sleep": 300 },
+        "there": { "cpus": [1, 2], "loop": 3, "run": 2000, "sleep": 300 } } }"#;
+    let short = r#""short": { "instance": 4, "delay": 20000, "loop": 20, "run": 700, "sleep": 200 }"#;
+    let tasks = [
+        thread("often", 6, "", 300, 500),
+        thread("busy", 9, "", 9000, 1000),
+        thread("urgent", 3, r#""policy": "SCHED_FIFO", "priority": 10,"#, 600, 1700),
+        bound.to_owned(),
+        short.to_owned(),
+    ];
+    workload(&format!(r#"{{ "tasks": {{ {} }} }}"#, tasks.join(", ")))
+}
+
+/// The trace and the report of a run must say the same of each thread's migrations; how many there were by wakeups, and else.
+#[track_caller]
+fn assert_places(machine: &Machine, workload: &Workload, options: &Options) -> (u64, u64) {
+    let mut trace = TraceWriter::new(Vec::new(), machine, &workload.applications);
+    let report = simulate(machine, workload, options, &mut trace).unwrap_or_else(|error| panic!("{error}"));
+    let ways = places::ways(&trace.finish().unwrap());
+    assert_eq!(ways.values().map(|ways| ways.migrations).sum::<u64>(), report.migrations);
+    let mut counted: Vec<u64> = report.tasks.iter().map(|task| task.migrations).filter(|count| *count > 0).collect();
+    let mut told: Vec<u64> = ways.values().map(|ways| ways.migrations).filter(|count| *count > 0).collect();
+    counted.sort_unstable();
+    told.sort_unstable();
+    assert_eq!(told, counted);
+    assert!(ways.values().all(|ways| ways.begins <= 1));
+    let by_wakeups = ways.values().map(|ways| ways.by_wakeups).sum();
+    (by_wakeups, report.migrations - by_wakeups)
+}
+
+#[test]
+fn a_trace_tells_each_migration_that_the_report_counts() {
+    for (machine, seed) in [("hikey960", 0), ("smp-8", 1), ("epyc-9554-2s", 2)] {
+        let (by_wakeups, others) = assert_places(&Machine::load(machine).unwrap(), &crowd(), &fair(seed));
+        assert!(by_wakeups > 0 && others > 10, "{machine}: {by_wakeups} {others}");
+    }
+    let machine = equal::machine(3);
+    for (object, settings) in [("scx_simple", ""), ("scx_central", ""), ("scx_flatcg", "")] {
+        let (by_wakeups, others) = assert_places(&machine, &crowd(), &under(&open(object, settings), SEC));
+        assert!(by_wakeups + others > 100, "{object}: {by_wakeups} {others}");
+    }
+}
+
+#[test]
+fn a_trace_tells_what_moves_when_a_cpu_goes_offline() {
+    let hotplug = |at: Nanos, online| Hotplug { at, cpu: CpuId(2), online };
+    let hotplug = vec![hotplug(SEC / 4, false), hotplug(SEC / 2, true), hotplug(SEC / 4 * 3, false)];
+    let options = Options { hotplug, ..fair(3) };
+    let (_, others) = assert_places(&equal::machine(4), &crowd(), &options);
+    assert!(others > 10, "{others}");
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 #[path = "../../src/trace/tests/decode.rs"]
 #[allow(dead_code, reason = "the trace's own tests print whole traces")]
-mod decode;
+pub mod decode;
 
 use decode::{Value, fields, nested, number};
 

@@ -10,7 +10,7 @@ use tandem_experiments::{
     Baseline, Condition, Decided, ExperimentError, Gate, Judge, Judged, Judgement, Matrix, MatrixRuns, Progress,
     Reference, Simulator, Subject, decide, looks,
 };
-use tandem_simulator::bounded;
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::input::{InputError, valid_names};
 use tandem_simulator::metrics::SCHEMA;
 use tandem_simulator::workload::Workload;
@@ -147,7 +147,7 @@ impl GateOptions {
 /// The baseline in a file.
 fn read(path: &Path) -> Result<Baseline, Failure> {
     let wrong = |what: String| Failure::Input(InputError::whole(path, what));
-    let text = bounded::read_text(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
+    let text = Limit::REPORT.read_text(path).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let baseline: Baseline = serde_json::from_str(&text)
         .map_err(|error| wrong(format!("no baseline as `tandem compare --save` writes it: {error}")))?;
     match baseline.schema {

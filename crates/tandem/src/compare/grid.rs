@@ -5,8 +5,8 @@ use tandem_experiments::{Comparison, Matrix, Metric};
 
 use crate::arguments::disturbed_words;
 use crate::compare::columns::Columns;
-use crate::compare::{label, layout};
-use crate::quantity::{NOTHING, ratio};
+use crate::compare::{layout, means};
+use crate::quantity::NOTHING;
 use crate::table::{Align, Table, paragraph};
 
 /// The tables with their titles and notes; `missing` comparisons were not finished.
@@ -18,9 +18,9 @@ pub fn render(matrix: &Matrix, columns: &Columns, width: Option<usize>) -> Strin
         None => table.render(),
         Some(_) => matrix.comparisons.iter().map(|cell| by_itself(cell, columns, width)).collect::<Vec<_>>().join("\n"),
     };
-    if let Some(means) = means(matrix, &metrics) {
-        text += &format!("\n{}\n", paragraph(MEANS, width));
-        text += &means.whole_rows(width);
+    let means = means::text(matrix, &metrics, width);
+    if !means.is_empty() {
+        text += &format!("\n{}\n{means}", paragraph(MEANS, width));
     }
     let notes = notes(matrix, columns, &metrics);
     if !notes.is_empty() {
@@ -39,7 +39,7 @@ fn by_itself(cell: &Comparison, columns: &Columns, width: Option<usize>) -> Stri
 pub fn markdown(matrix: &Matrix, columns: &Columns) -> String {
     let metrics = metrics(matrix, columns);
     let mut text = format!("{}\n\n{}", title(matrix), cells(matrix, &metrics).markdown());
-    if let Some(means) = means(matrix, &metrics) {
+    if let Some(means) = means::table(matrix, &metrics) {
         text += &format!("\n{MEANS}\n\n{}", means.markdown());
     }
     let notes: String = notes(matrix, columns, &metrics).iter().map(|note| format!("- {note}\n")).collect();
@@ -103,34 +103,6 @@ fn cells(matrix: &Matrix, metrics: &[Metric]) -> Table {
         }
     }
     table
-}
-
-/// One row per pair and metric; `None` if there is nothing to compare.
-fn means(matrix: &Matrix, metrics: &[Metric]) -> Option<Table> {
-    let mut table = Table::new([
-        ("pair", Align::Left),
-        ("metric", Align::Left),
-        ("mean ×", Align::Left),
-        ("cells", Align::Right),
-        ("worst ×", Align::Left),
-        ("worst cell", Align::Left),
-    ]);
-    let mut any = false;
-    for (index, pair) in matrix.pairs.iter().enumerate().skip(1) {
-        for metric in metrics {
-            let Some(mean) = matrix.geometric_mean(index, *metric) else { continue };
-            any = true;
-            table.row([
-                label(pair),
-                metric.title().to_owned(),
-                format!("×{}", ratio(&mean.ratio)),
-                mean.cells.to_string(),
-                format!("×{}", ratio(&mean.worst_ratio)),
-                format!("{} on {}", mean.worst.workload, mean.worst.machine),
-            ]);
-        }
-    }
-    any.then_some(table)
 }
 
 /// What the comparisons' own tables would say below, each once, with the cells that it concerns unless it concerns all.

@@ -9,6 +9,7 @@ mod formats;
 mod gate;
 mod grid;
 mod layout;
+mod means;
 mod plan;
 mod sensitive;
 mod sentences;
@@ -24,7 +25,7 @@ use tandem_experiments::{
 };
 
 use crate::arguments::{Choice, Pair, RunOptions, choice, reads, tell_own_governors, varied};
-use crate::context::Context;
+use crate::context::{Bar, Context};
 use crate::failure::Failure;
 use crate::files::MARKDOWN_MARK;
 use crate::produced::{ProducedBy, Rests, lines_of_rests};
@@ -146,9 +147,9 @@ impl Compare {
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let bar = context.bar().keeping(store.as_ref());
         let mut matrix = runs.clone().run(&simulator, &bar)?;
-        context.tell_found(simulator.found());
+        context.tell_store(&simulator);
         if matrix.comparisons.is_empty() {
-            return Err(ExperimentError::Interrupted.into());
+            return Err(interrupted(&matrix, &bar));
         }
         let judged = if matrix.missing > 0 { None } else { gate.judge(&mut matrix, &runs, &simulator, &bar)? };
         let rests = plan.rests(&matrix)?;
@@ -165,10 +166,17 @@ impl Compare {
         };
         if matrix.missing > 0 {
             destinations.without_files().write(context, |format| results.render(format, width))?;
-            return Err(Failure::Interrupted(grid::missing(&matrix)));
+            return Err(interrupted(&matrix, &bar));
         }
         let of_seeds = (&scenario, &runs.pairs[..], &runs.seeds[..]);
-        let sensitivity = self.sensitive.run(&plan, of_seeds, (&simulator, &bar))?;
+        let sensitivity = match self.sensitive.run(&plan, of_seeds, (&simulator, &bar)) {
+            // The comparison is whole, and took its time.
+            Err(Failure::Experiment(ExperimentError::Interrupted)) => {
+                destinations.without_files().write(context, |format| results.render(format, width))?;
+                return Err(Failure::Interrupted(with(MISSING_VALUES, bar.how_far())));
+            }
+            found => found?,
+        };
         let shown = judged.as_ref().map(|decided| (&gate, &decided.gate));
         let results = Results { gate: shown, sensitivity: &sensitivity, ..results };
         destinations.write(context, |format| results.render(format, width))?;
@@ -225,6 +233,18 @@ impl Compare {
             runs => Err(Failure::Ejected(format!("in {runs} runs the scheduler did not stay to the end"))),
         }
     }
+}
+
+/// What an interrupt left out where all of a matrix was done.
+const MISSING_VALUES: &str = "which values matter was not found out";
+
+/// What an interrupt left out of a matrix.
+fn interrupted(matrix: &Matrix, bar: &Bar) -> Failure {
+    Failure::Interrupted(with(&grid::missing(matrix), bar.how_far()))
+}
+
+fn with(missing: &str, how_far: Option<String>) -> String {
+    how_far.map_or_else(|| missing.to_owned(), |how_far| format!("{missing}; {how_far}"))
 }
 
 /// What came of it, to be shown in any format.

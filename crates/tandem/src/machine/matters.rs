@@ -87,7 +87,7 @@ impl Matters {
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let found = runs.run(&simulator, &context.bar().keeping(store.as_ref()))?;
-        context.tell_found(simulator.found());
+        context.tell_store(&simulator);
         Ok(sensitivity::render(&found, context.width))
     }
 }

@@ -125,6 +125,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Failure> {
 impl Show {
     fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let machine = Machine::load(&self.machine)?;
+        machine.odd_nodes().into_iter().for_each(|warning| context.warn(&warning));
         let width = context.width.unwrap_or(WIDTH_OF_FILES);
         let mut text = show(&machine, width);
         text.push('\n');

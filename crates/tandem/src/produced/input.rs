@@ -2,12 +2,12 @@
 //! What a command read, and whether it is still the same.
 
 use std::fmt;
-use std::fs;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tandem_experiments::Digest;
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::machine::{Machine, catalogue};
 use tandem_simulator::simulation::SchedExt;
 use tandem_simulator::workload::bundled::BUNDLED;
@@ -54,6 +54,16 @@ impl InputKind {
             Self::Object => "object_sha256",
             Self::LoaderFile => "loader_file_sha256",
             Self::Experiment => "experiment_sha256",
+        }
+    }
+}
+
+impl InputKind {
+    /// How much is read of it.
+    fn limit(self) -> Limit {
+        match self {
+            Self::Object => Limit::OBJECT,
+            Self::Machine | Self::Workload | Self::LoaderFile | Self::Experiment => Limit::DESCRIPTION,
         }
     }
 }
@@ -109,7 +119,7 @@ fn content(kind: InputKind, name: &str) -> Option<Vec<u8>> {
     let path = Path::new(name);
     let carried = match kind {
         InputKind::Machine => match Machine::file(name) {
-            Some(file) => return fs::read(file).ok(),
+            Some(file) => return kind.limit().read(&file).ok(),
             None => catalogue::text(name.split(':').next().unwrap_or(name)).map(str::as_bytes),
         },
         InputKind::Workload => {
@@ -121,11 +131,13 @@ fn content(kind: InputKind, name: &str) -> Option<Vec<u8>> {
         }
         InputKind::Experiment => name.strip_prefix(BUNDLED_PAPER).and_then(carried_text).map(str::as_bytes),
     };
-    carried.map(<[u8]>::to_vec).or_else(|| fs::read(path).ok())
+    carried.map(<[u8]>::to_vec).or_else(|| kind.limit().read(path).ok())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::arguments::object;
 

@@ -7,15 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tandem_report::Page;
 use tandem_simulator::Machine;
+use tandem_simulator::bounded::{Limit, read_by_head};
 use tandem_simulator::trace::is_trace;
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::{Kind, Output};
 use crate::produced::{Input, InputKind};
-
-/// Most bytes of an input: a browser's page of it would not open.
-const MOST_BYTES: u64 = 2 << 30;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,12 +105,9 @@ fn mistake(path: &Path, what: &str) -> Failure {
 
 /// Adds a file, whatever it is.
 fn add(page: &mut Page, path: &Path) -> Result<(), Failure> {
-    let refused = |error| mistake(path, &format!("cannot be read: {error}"));
-    let length = fs::metadata(path).map_err(refused)?.len();
-    if length > MOST_BYTES {
-        return Err(mistake(path, &format!("has {length} bytes, more than a page can show ({MOST_BYTES})")));
-    }
-    let (bytes, file) = (fs::read(path).map_err(refused)?, path.display().to_string());
+    let read = read_by_head(path, |head| if is_trace(head) { Limit::TRACE } else { Limit::REPORT });
+    let bytes = read.map_err(|error| mistake(path, &format!("cannot be read: {error}")))?;
+    let file = path.display().to_string();
     let added = if is_trace(&bytes) {
         page.add_trace(&file, &bytes)
     } else {

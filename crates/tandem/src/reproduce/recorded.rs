@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Numbers of an earlier run, judged by the papers' files as they are today. Nothing is simulated.
 
-use std::fs;
 use std::path::Path;
 use std::rc::Rc;
 
 use serde::{Deserialize, Serialize};
 use tandem_experiments::{Book, Paper, Recorded, Results, SCHEMA, Study};
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::input::InputError;
 
 use super::report::documents::Documents;
@@ -43,7 +43,7 @@ pub fn judged_anew(
     destination: Destination,
     context: &mut Context<'_>,
 ) -> Result<(), Failure> {
-    let read = fs::read_to_string(path);
+    let read = Limit::REPORT.read_text(path);
     let read = read.map_err(|error| InputError::whole(path, format!("cannot be read: {error}")))?;
     let recorded = Recorded::parse(path, &read)?;
     let Earlier { produced_by } =

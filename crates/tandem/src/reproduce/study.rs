@@ -76,7 +76,7 @@ impl StudyOptions {
             results.papers.extend(paper);
             results.missing.extend(missing);
         }
-        context.tell_found(simulator.found());
+        context.tell_store(&simulator);
         Ok(Studied { results, used: book.used(), ejected: book.ejected() })
     }
 
@@ -106,6 +106,7 @@ impl StudyOptions {
             Err(ExperimentError::Interrupted) if !progress.stopped() => {}
             Err(error) => return Err(error.into()),
         }
+        context.tell_store(&simulator);
         Ok(book.shared())
     }
 

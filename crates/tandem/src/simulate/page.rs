@@ -71,9 +71,19 @@ impl Observer for Both<'_> {
         self.1.sched_switch(now, cpu, prev, next);
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
-        self.0.sched_waking(now, task, target, waker);
-        self.1.sched_waking(now, task, target, waker);
+    fn sched_waking(&mut self, now: Nanos, task: TaskId, prev: CpuId, waker: CpuId) {
+        self.0.sched_waking(now, task, prev, waker);
+        self.1.sched_waking(now, task, prev, waker);
+    }
+
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.0.sched_wakeup(now, task, target, waker);
+        self.1.sched_wakeup(now, task, target, waker);
+    }
+
+    fn sched_wakeup_new(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.0.sched_wakeup_new(now, task, target, waker);
+        self.1.sched_wakeup_new(now, task, target, waker);
     }
 
     fn cpu_frequency(&mut self, now: Nanos, cpu: CpuId, khz: u32) {

@@ -12,6 +12,10 @@ use crate::table::{Align::Left, Align::Right, Table, descriptions, paragraph, pr
 
 /// Most lines of the scheduler's output that are shown; the JSON has the last thousand.
 const MOST_LINES: usize = 10;
+/// Lines of an ejected scheduler's dump.
+const MOST_DUMPED: usize = 24;
+/// Columns by which these are indented.
+const DUMP_INDENT: usize = 4;
 
 /// Most functions, and most source lines, of which it is shown how many instructions were executed.
 const MOST_HOT: usize = 20;
@@ -94,7 +98,8 @@ fn profile(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     format!("\n{}\n{}", by_function.fitting(width).render(), by_line.fitting(width).render())
 }
 
-/// The scheduler's counters that are not 0, a line for each first word of the names, and its states.
+/// The scheduler's counters that are not 0, a line for each first word of the names, its states, and the variables that it wants
+/// printed.
 fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     let mut rows: Vec<(String, String)> = Vec::new();
     for (name, number) in scheduler.statistics.iter().filter(|(_, number)| *number > 0) {
@@ -109,6 +114,10 @@ fn counted(scheduler: &SchedExtReport, width: Option<usize>) -> String {
     let states: Vec<String> = states.collect();
     if !states.is_empty() {
         rows.push(("states".to_owned(), states.join(", ")));
+    }
+    let values: Vec<String> = scheduler.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    if !values.is_empty() {
+        rows.push(("values".to_owned(), values.join(", ")));
     }
     let rows: Vec<(String, String)> =
         rows.into_iter().map(|(name, text)| (printable(&name), printable(&text))).collect();
@@ -142,8 +151,28 @@ pub fn ejection(report: &Report, width: Option<usize>) -> String {
     if restart {
         text += &paragraph("  It asked to be loaded again, but the run was over before its loader looked.", width);
     }
-    if !exit.dump.is_empty() {
-        text += &paragraph("  The state of CPUs and tasks then: --json, .sched_ext.exit.dump", width);
+    text + dump(&exit.dump, width).as_str()
+}
+
+/// The beginning of the state of CPUs and tasks after an error, line by line.
+fn dump(dump: &str, width: Option<usize>) -> String {
+    let lines: Vec<&str> = dump.lines().filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let mut text = "  The state of CPUs and tasks then:\n".to_owned();
+    for line in lines.iter().take(MOST_DUMPED) {
+        let line = printable(line.trim_end());
+        let room = width.map_or(usize::MAX, |width| width.saturating_sub(DUMP_INDENT).max(20));
+        text += &format!("{:DUMP_INDENT$}{}\n", "", console::truncate_str(&line, room, "…"));
+    }
+    match lines.len().saturating_sub(MOST_DUMPED) {
+        0 => {}
+        more => {
+            let all =
+                format!("    … and {more} lines more: --json=FILE, and `jq -r .sched_ext.exit.dump FILE` prints all");
+            text += &paragraph(&all, width);
+        }
     }
     text
 }

@@ -88,8 +88,16 @@ impl Observer for Watched<'_> {
         self.tell(now).sched_switch(now, cpu, prev, next);
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
-        self.tell(now).sched_waking(now, task, target, waker);
+    fn sched_waking(&mut self, now: Nanos, task: TaskId, prev: CpuId, waker: CpuId) {
+        self.tell(now).sched_waking(now, task, prev, waker);
+    }
+
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.tell(now).sched_wakeup(now, task, target, waker);
+    }
+
+    fn sched_wakeup_new(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.tell(now).sched_wakeup_new(now, task, target, waker);
     }
 
     fn cpu_frequency(&mut self, now: Nanos, cpu: CpuId, khz: u32) {

@@ -10,8 +10,8 @@ use super::documents_common::{Line, commands, lines, links, pages, places, repos
 use crate::cli::Cli;
 
 /// Programs of others that the guide's commands call.
-const OTHERS: [&str; 11] =
-    ["apt", "cargo", "cp", "git", "jq", "makepkg", "mkdir", "pip", "rpmbuild", "systemctl", "tar"];
+const OTHERS: [&str; 12] =
+    ["apt", "cargo", "cat", "cp", "git", "jq", "makepkg", "mkdir", "pip", "rpmbuild", "systemctl", "tar"];
 
 #[test]
 fn every_command_of_the_guide_is_one() {

@@ -5,9 +5,11 @@ use std::fs;
 use std::sync::atomic::Ordering;
 
 use serde_json::Value;
+use tandem_simulator::simulation::Bpf;
 
 use super::Story;
 use super::mock::Mock;
+use crate::store::Place;
 
 const FOUR_CELLS: &str =
     "compare @two.json @one.json -m hikey960 -m rk3399 -s fair -s fair+powersave --runs 3 --no-alone";
@@ -51,6 +53,43 @@ fn no_line_of_a_matrix_is_wider_than_the_terminal() {
             assert!(console::measure_text_width(line) <= width, "{width}: {line}");
         }
     }
+}
+
+/// The means of a terminal of `width` columns.
+fn means(width: usize) -> String {
+    let text = Story::on_terminal(width).tandem(FOUR_CELLS).unwrap();
+    let (_, means) = text.split_once("Geometric means").unwrap();
+    let (_, means) = means.split_once(":\n\n").unwrap();
+    let (means, _) = means.split_once("\n\nThe intervals").unwrap();
+    means.to_owned()
+}
+
+#[test]
+fn a_mean_is_one_line_where_there_is_room_for_its_numbers() {
+    insta::assert_snapshot!(means(70), @r"
+    fair+powersave, over 4 cells
+    metric  mean ×          worst ×         worst cell
+    time    ×1.600 ± 0.000  ×1.600 ± 0.000  two on hikey960
+    energy  ×1.067 ± 0.000  ×1.067 ± 0.000  two on hikey960
+    EDP     ×1.707 ± 0.000  ×1.707 ± 0.000  two on hikey960
+    power   ×0.667 ± 0.000  ×0.667 ± 0.000  two on hikey960
+    jitter  ×1.000 ± 1.242  ×1.000 ± 2.484  two on hikey960
+    ");
+    insta::assert_snapshot!(means(50), @r"
+    fair+powersave, over 4 cells
+    metric  mean ×          worst ×
+    time    ×1.600 ± 0.000  ×1.600 ± 0.000
+      two on hikey960
+    energy  ×1.067 ± 0.000  ×1.067 ± 0.000
+      two on hikey960
+    EDP     ×1.707 ± 0.000  ×1.707 ± 0.000
+      two on hikey960
+    power   ×0.667 ± 0.000  ×0.667 ± 0.000
+      two on hikey960
+    jitter  ×1.000 ± 1.242  ×1.000 ± 2.484
+      two on hikey960
+    ");
+    assert_eq!(means(80), means(100));
 }
 
 #[test]
@@ -223,8 +262,31 @@ fn an_interrupt_prints_what_is_finished_and_leaves_files_alone() {
     let story = Story { mock, ..Story::new() };
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let (text, error) = one_thread.install(|| story.doubtful(&format!("{FOUR_CELLS} --csv=@runs.csv")));
-    assert_eq!(error, "interrupted: 2 of 4 combinations of machine and workload were not finished");
+    let missing = "interrupted: 2 of 4 combinations of machine and workload were not finished";
+    assert_eq!(error, format!("{missing}; 14 of 24 runs were done"));
     assert!(text.contains("\nhikey960  one       fair+powersave"), "{text}");
     assert!(!text.contains("rk3399"), "{text}");
     assert!(!story.path("runs.csv").exists());
+}
+
+#[test]
+fn an_interrupt_before_the_first_cell_says_how_much_is_missing_and_what_is_kept() {
+    for (kept, more) in [(false, ""), (true, "; they are kept, and the same command goes on")] {
+        let story = Story { mock: Mock { interrupted_in: 4, ..Mock::default() }, ..Story::new() };
+        let place = Place { folder: story.path("store"), limit: 1 << 20, named: true, bpf: Bpf::default() };
+        let story = Story { store: kept.then_some(place), ..story };
+        let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let (text, error) = one_thread.install(|| story.doubtful(FOUR_CELLS));
+        let missing = "interrupted: 4 of 4 combinations of machine and workload were not finished";
+        assert_eq!((text.as_str(), error), ("", format!("{missing}; 4 of 24 runs were done{more}")));
+    }
+}
+
+#[test]
+fn an_interrupt_of_the_values_prints_the_comparison_all_the_same() {
+    let story = Story { mock: Mock { interrupted_in: 26, ..Mock::default() }, ..Story::new() };
+    let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let (text, error) = one_thread.install(|| story.doubtful(&format!("{FOUR_CELLS} --sensitivity")));
+    assert!(text.contains("\nrk3399    one       fair+powersave"), "{text}");
+    assert!(error.starts_with("interrupted: which values matter was not found out; 2 of "), "{error}");
 }

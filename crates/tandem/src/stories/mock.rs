@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use signal_hook::consts::SIGINT;
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{
-    AppReport, CallbackReport, ClusterDrawn, CpuReport, Deadlines, Drawn, Energy, ExitReport, Frame, Frames, Latency,
-    MemoryDrawn, PackageDrawn, RecordedExit, Report, SCHEMA, SchedExtReport, TaskReport, Timing,
+    AppReport, CallbackReport, ClusterDrawn, CpuReport, Deadlines, Drawn, Energy, ExitReport, FinalValue, Frame,
+    Frames, Latency, MemoryDrawn, PackageDrawn, RecordedExit, Report, SCHEMA, SchedExtReport, TaskReport, Timing,
 };
 use tandem_simulator::observer::{Observer, TaskInfo};
 use tandem_simulator::simulation::{Options, SimulationError, Waiter};
@@ -196,6 +196,9 @@ fn scheduler(exit: Option<ExitReport>) -> SchedExtReport {
         states: [("base_state", "active"), ("sorted_state", "no_counters")]
             .map(|(name, state)| (name.to_owned(), state.to_owned()))
             .to_vec(),
+        values: [("nr_errors", "3"), ("least", "-1"), ("mode", "MODE_FAST")]
+            .map(|(name, value)| (name.to_owned(), FinalValue::of(value.to_owned())))
+            .to_vec(),
         restarts: Vec::new(),
         exit,
         output: (1..=12).map(|line| format!("line\t{line}\u{1b}")).collect(),
@@ -224,7 +227,7 @@ fn erring() -> ExitReport {
             frame("queue_wrong", 162, "\t\tscx_bpf_dispatch(p, NO_SUCH_DSQ, slice, enq_flags);\t/* a mistake */"),
             frame("faulty_dispatch", 211, "\tif (!queue_wrong(p, enq_flags))"),
         ],
-        dump: "worker[3] triggered exit kind 1024:\n".to_owned(),
+        dump: dump(),
         recorded: Some(RecordedExit {
             kind: "SCX_EXIT_ERROR".to_owned(),
             code: 0,
@@ -290,4 +293,11 @@ fn task(name: &str, wait_time_s: f64) -> TaskReport {
         switches: 600,
         migrations: 6,
     }
+}
+
+/// The state of so many CPUs that not all are printed, and nothing that a terminal obeys.
+fn dump() -> String {
+    let cpus: String =
+        (0..30).map(|cpu| format!("\nCPU {cpu:<4}: nr_run=1 flags=0x1\n  curr=\u{1b}worker[{cpu}]\n")).collect();
+    format!("worker[3] triggered exit kind 1024:\n{cpus}")
 }

@@ -9,6 +9,7 @@ mod documents;
 #[path = "../../tests/common/documents.rs"]
 mod documents_common;
 mod ejected;
+mod endless;
 mod experimenting;
 mod gating;
 mod generating;

@@ -247,7 +247,9 @@ fn collect(value: &Value, path: String, paths: &mut BTreeSet<String>) {
             paths.insert(path);
         }
         // The keys are names of the scheduler's callbacks, counters and variables.
-        Value::Object(object) if ["callbacks", "statistics", "states"].iter().any(|end| path.ends_with(end)) => {
+        Value::Object(object)
+            if ["callbacks", "statistics", "states", "values"].iter().any(|end| path.ends_with(end)) =>
+        {
             object.values().take(1).for_each(|value| collect(value, format!("{path}.*"), paths));
         }
         Value::Object(object) => {

@@ -12,12 +12,14 @@ use clap::Args;
 use clap::builder::RangedI64ValueParser;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tandem_experiments::{Goal, Limit, Minimised, Scenario, Stored, Tuned, Tuning};
+use tandem_experiments::{Goal, Limit, Minimised, Pair, Scenario, Stored, Tuned, Tuning};
 use tandem_simulator::machine::Machine;
 use tandem_simulator::simulation::Scheduler;
 use tandem_simulator::units::Nanos;
 
-use crate::arguments::{BpfOption, Choice, QuietOption, Settings, all_settings, choice, duration, reads, settings};
+use crate::arguments::{
+    BpfOption, Choice, QuietOption, Settings, all_settings, choice, duration, reads, settings, tell_own_governors,
+};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::json::JsonOption;
@@ -127,6 +129,16 @@ pub struct Document<'a> {
 }
 
 impl Tune {
+    /// The machines, on which the pair can run.
+    fn machines(&self, context: &Context<'_>, scenario: &Scenario, pair: &Pair) -> Result<Vec<Machine>, Failure> {
+        let machines = self.machines.iter().map(|spec| Machine::load(spec)).collect::<Result<Vec<_>, _>>()?;
+        for machine in &machines {
+            scenario.check_on(machine, pair, self.seed)?;
+            tell_own_governors(context, machine, [&pair.governor]);
+        }
+        Ok(machines)
+    }
+
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
         let mut pair = self.scheduler.pair();
@@ -139,9 +151,8 @@ impl Tune {
         let settings = all_settings(&self.settings);
         let scenario = self.quiet.unless(Scenario { settings, time_limit: self.duration, ..Scenario::default() });
         scenario.check([&pair.scheduler])?;
-        let machines = self.machines.iter().map(|spec| Machine::load(spec)).collect::<Result<Vec<_>, _>>()?;
+        let machines = self.machines(context, &scenario, &pair)?;
         let dimensions = dimensions(object, &scenario, &self.parameters, &Bounds::of(&machines))?;
-        machines.iter().try_for_each(|machine| scenario.check_on(machine, &pair, self.seed))?;
         pair = pair.on_all(&machines);
         let mut produced = ProducedBy::new(&context.command, self.seed).scenario(&scenario).pairs(&scenario, [&pair]);
         for (spec, machine) in self.machines.iter().zip(&machines) {
@@ -174,7 +185,7 @@ impl Tune {
         let store = context.store()?;
         let simulator = Stored::new(context.simulator, store.as_ref(), self.store.fresh);
         let tuned = tuning.run(&simulator, &context.bar().keeping(store.as_ref()))?;
-        context.tell_found(simulator.found());
+        context.tell_store(&simulator);
         let document = Document {
             schema: tandem_experiments::SCHEMA,
             scheduler: pair.scheduler.to_string(),

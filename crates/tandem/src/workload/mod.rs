@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use jsonc_parser::{JsonValue, ParseOptions, parse_to_value};
-use tandem_simulator::bounded;
+use tandem_simulator::bounded::Limit;
 use tandem_simulator::input::InputError;
 use tandem_simulator::workload::Workload;
 use tandem_simulator::workload::bundled::BUNDLED;
@@ -97,13 +97,13 @@ pub fn load_with_text(spec: &Path) -> Result<(Workload, String), InputError> {
     let workload = Workload::load(spec)?;
     let text = match bundled_text(spec) {
         Some(text) if !spec.exists() => text.to_owned(),
-        _ => bounded::read_text(spec).map_err(|error| unreadable(spec, &error))?,
+        _ => Limit::DESCRIPTION.read_text(spec).map_err(|error| unreadable(spec, &error))?,
     };
     Ok((workload, text))
 }
 
 fn standard_input() -> Result<String, InputError> {
-    bounded::read_text_from(io::stdin().lock()).map_err(|error| unreadable(Path::new(STANDARD_INPUT), &error))
+    Limit::DESCRIPTION.read_text_from(io::stdin().lock()).map_err(|error| unreadable(Path::new(STANDARD_INPUT), &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> InputError {

@@ -14,7 +14,7 @@ pub fn program() -> Command {
 pub fn tandem(folder: &Path, arguments: &[&str]) -> Output {
     let mut command = program();
     // As wide as it takes, whatever the tester's shell exports.
-    command.current_dir(folder).args(arguments).env_remove("COLUMNS").output().unwrap()
+    command.current_dir(folder).args(arguments).env("COLUMNS", "1000").output().unwrap()
 }
 
 /// Standard output of a command that must succeed.

@@ -59,14 +59,23 @@ pub fn lines(page: &Path) -> Vec<(Option<String>, Line)> {
     lines
 }
 
-/// The lines of commands of a page: those of its `sh` blocks, each with what continues it.
+/// The lines of commands of a page: those of its `sh` blocks, each with what continues it: the line that follows `\`, or all up to the
+/// end of what `<<'END'` begins.
 pub fn commands(page: &Path) -> Vec<Line> {
     let mut commands: Vec<Line> = Vec::new();
     let mut goes_on = false;
+    let mut until: Option<String> = None;
     for (language, line) in lines(page) {
         if language.as_deref() != Some("sh") {
             continue;
         }
+        if let Some(end) = &until {
+            let command = commands.last_mut().expect("the line with `<<`");
+            command.text += &format!("\n{}", line.text);
+            until = until.clone().filter(|_| line.text != *end);
+            continue;
+        }
+        until = line.text.split_once("<<'").and_then(|(_, end)| Some(end.split_once('\'')?.0.to_owned()));
         let text = line.text.strip_suffix('\\').unwrap_or(&line.text).to_owned();
         let continued = line.text.ends_with('\\');
         match commands.last_mut().filter(|_| goes_on) {
@@ -82,7 +91,9 @@ pub fn commands(page: &Path) -> Vec<Line> {
 /// The simple commands of a line: what stands between `|`, `&&` and `;`, as words, without `sudo`, variables that are set before it
 /// and redirections.
 pub fn simple(line: &Line) -> Vec<Vec<String>> {
-    let words: Vec<String> = shlex::Shlex::new(&line.text).collect();
+    // What stands behind `<<` is no command.
+    let first = line.text.lines().next().unwrap_or_default();
+    let words: Vec<String> = shlex::Shlex::new(first).collect();
     let parts = words.split(|word| ["|", "&&", ";", "||"].contains(&word.as_str()));
     parts.map(words_of_command).filter(|words| !words.is_empty()).collect()
 }

@@ -144,7 +144,7 @@ impl Observer for Watch {
         }
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, _waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, _waker: CpuId) {
         if Some(task) == self.sleeper && self.slept_on.is_some() {
             self.woken = Some(now);
             self.wakeups.push(Wakeup(self.slept_on.map(|cpu| cpu.0), Some(target.0), None));

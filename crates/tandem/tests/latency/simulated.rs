@@ -106,7 +106,7 @@ impl Observer for Watch<'_> {
         }
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
         // By the slack of its timer a sleeper is woken later, by less than a period.
         if let Some(begin) = self.begins.get(&task) {
             self.due.insert(task, now - (now - begin) % (self.case.period_us * USEC));

@@ -17,12 +17,13 @@ use crate::documents_common::{Line, commands, lines, pages, repository, simple};
 const NOT_RUN: [&str; 9] = ["run", "attach", "hint", "announce", "restore", "status", "ui", "reproduce", "bench"];
 
 /// Options that make a command short: `(subcommand, option, value)`.
-const SHORTER: [(&str, &str, &str); 9] = [
+const SHORTER: [(&str, &str, &str); 10] = [
     ("simulate", "--duration", "100ms"),
     ("why", "--duration", "100ms"),
     ("compare", "--duration", "50ms"),
     ("compare", "--runs", "2"),
     ("explain", "--limit", "50ms"),
+    ("experiment", "--seeds", "1"),
     ("tune", "--trials", "4"),
     ("tune", "--duration", "50ms"),
     ("tune", "--runs", "2"),
@@ -58,7 +59,7 @@ fn shortened(line: &Line) -> Option<String> {
     let commands = simple(line);
     let is_run = |words: &Vec<String>| match &words[..] {
         [tandem, command, ..] if tandem == "tandem" => !NOT_RUN.contains(&command.as_str()),
-        [other, ..] => ["jq", "mkdir", "cp"].contains(&other.as_str()),
+        [other, ..] => ["jq", "mkdir", "cp", "cat"].contains(&other.as_str()),
         [] => false,
     };
     // A command that begins with `sudo` changes this machine; one with `~` needs what another script has built.
@@ -86,19 +87,29 @@ fn shorter(command: &str) -> String {
     words.join(" ")
 }
 
-/// A folder with the files that a page's reader has.
+/// A folder with the files that a page's reader has: of the README, those of a fresh clone, and what `make objects`, one of its
+/// commands, puts there. All others its own commands must make.
 fn folder_of(page: &Path) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
+    fs::create_dir_all(path("out/schedulers")).unwrap();
+    for name in ["scx_simple", "scx_qmap", "scx_flatcg", "scx_central"] {
+        fs::copy(object_path(name), path(&format!("out/schedulers/{name}.bpf.o"))).unwrap();
+    }
+    if page == Path::new("README.md") {
+        for entry in fs::read_dir(repository()).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            if !name.starts_with('.') && !["out", "target"].contains(&name.as_str()) {
+                std::os::unix::fs::symlink(entry.path(), path(&name)).unwrap();
+            }
+        }
+        return folder;
+    }
     for name in ["workloads", "machines", "docs"] {
         std::os::unix::fs::symlink(repository().join(name), path(name)).unwrap();
     }
     for (name, workload) in [("app.json", "periodic"), ("mix.json", "mixed-memory")] {
         fs::copy(repository().join(format!("workloads/{workload}.json")), path(name)).unwrap();
-    }
-    fs::create_dir_all(path("out/schedulers")).unwrap();
-    for name in ["scx_simple", "scx_qmap", "scx_flatcg", "scx_central"] {
-        fs::copy(object_path(name), path(&format!("out/schedulers/{name}.bpf.o"))).unwrap();
     }
     fs::copy(object_path("scx_simple"), path("scx_simple.bpf.o")).unwrap();
     fs::write(path("governors.toml"), experiment()).unwrap();

@@ -270,7 +270,7 @@ impl Reader {
                 }
                 Event::Waking { task, cpu } => {
                     woken.entry(task).and_modify(|since| *since = Some(now)).or_insert(None);
-                    recorder.sched_waking(now, task, cpu, cpu);
+                    recorder.sched_wakeup(now, task, cpu, cpu);
                 }
                 Event::Frequency { cpu, khz } => recorder.cpu_frequency(now, cpu, khz),
                 Event::Idle { cpu, state } => recorder.cpu_idle(now, cpu, state),

@@ -80,6 +80,28 @@ impl PstateTunables {
         Self { driver, performance: false, epp: Epp::BALANCE_PERFORMANCE, no_hwp: false }
     }
 
+    /// What the kernel does about a preference that was asked for and counts for nothing; `None` if it counts, or is the default.
+    pub fn unheard(&self) -> Option<String> {
+        let Self { driver, performance, epp, no_hwp } = *self;
+        if epp == Epp::BALANCE_PERFORMANCE {
+            return None;
+        }
+        let name = epp.name(driver).map_or_else(|| epp.0.to_string(), str::to_owned);
+        let governor = driver.governor();
+        if no_hwp {
+            return Some(format!(
+                "{governor}=no_hwp,epp={name}: without HWP there is no energy_performance_preference to write; epp is left out"
+            ));
+        }
+        // 0, the preference `performance`, is what the driver has under this governor anyway.
+        (performance && epp.0 > 0).then(|| {
+            format!(
+                "{governor}=performance,epp={name}: under performance the kernel refuses to write energy_performance_preference (EBUSY), \
+                 and takes 0; epp is left out ({governor}=powersave,epp={name} heeds it)"
+            )
+        })
+    }
+
     fn window(&self) -> Nanos {
         if self.no_hwp { SAMPLING_INTERVAL } else { FIRMWARE_WINDOW }
     }

@@ -155,8 +155,7 @@ impl Dl {
     fn move_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId, this_cpu: CpuId) {
         let before = kernel.begin_move(this_cpu);
         self.dequeue_task(kernel, task, Dequeue::Save);
-        kernel.task_mut(task).cpu = dst;
-        kernel.migrated.push(task);
+        kernel.set_task_cpu(task, dst);
         self.enqueue_task(kernel, task, Enqueue::Migrating);
         kernel.works_on_others(before);
     }

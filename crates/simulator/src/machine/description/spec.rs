@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tandem_loader::bounded;
+use tandem_loader::bounded::Limit;
 
 use crate::input::{InputError, valid_names};
 use crate::machine::catalogue;
@@ -39,7 +39,8 @@ impl<'a> Spec<'a> {
     pub(super) fn read(&self) -> Result<(PathBuf, String), InputError> {
         let path = Path::new(self.machine);
         if is_path(self.machine) {
-            let text = bounded::read_text(path)
+            let text = Limit::DESCRIPTION
+                .read_text(path)
                 .map_err(|error| InputError::whole(path, format!("cannot read the machine description: {error}")))?;
             return Ok((path.to_owned(), text));
         }

@@ -37,8 +37,7 @@ impl Ctx<'_> {
     fn deactivate_task(&mut self, task: TaskId, deq_flags: u64, dst: CpuId) {
         self.scx.tasks[task].migrating = true;
         self.dequeue_task_scx(task, deq_flags);
-        self.kernel.task_mut(task).cpu = dst;
-        self.kernel.migrated.push(task);
+        self.kernel.set_task_cpu(task, dst);
         self.scx.guest.set_task_cpu(&mut self.vm.memory, task, dst);
     }
 

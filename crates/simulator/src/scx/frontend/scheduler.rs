@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! A scheduler as a user chooses it: an object file, the file beside it, variables to set.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +10,7 @@ use tandem_bpf_vm::compile::{CodeCache, When};
 use tandem_bpf_vm::memory::Account;
 use tandem_bpf_vm::object::{Object, ObjectError};
 use tandem_bpf_vm::open::{OpenObject, Setting, SettingError};
+use tandem_loader::bounded::Limit;
 use tandem_loader::file::LoaderFile;
 
 use super::{Request, SchedulerError, ops};
@@ -19,9 +19,6 @@ use crate::kernel::params::KernelParameters;
 use crate::scx::abi::profile::Profile;
 use crate::scx::abi::types::CPUMASK_BITS;
 use crate::scx::kfuncs;
-
-/// Largest file that is read: objects have some hundred kilobytes.
-const LARGEST: u64 = 256 << 20;
 
 /// A sched_ext object, and how to load it.
 #[derive(Debug, Clone)]
@@ -68,9 +65,6 @@ pub enum OpenError {
         /// A file beside it whose name is alike.
         nearest: Option<String>,
     },
-    /// The file is too large to be an object.
-    #[error("{}: more than 256 MiB; a sched_ext object such as scx_simple.bpf.o is expected", .0.display())]
-    TooLarge(PathBuf),
     /// The file is no BPF object.
     #[error("{}: {why}", path.display())]
     Object {
@@ -327,11 +321,7 @@ fn read(path: &Path) -> Result<Vec<u8>, OpenError> {
             nearest: missing.then(|| alike(path)).flatten(),
         }
     };
-    let file = File::open(path).map_err(unreadable)?;
-    let mut bytes = Vec::new();
-    // Some files have no end.
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST { Err(OpenError::TooLarge(path.to_owned())) } else { Ok(bytes) }
+    Limit::OBJECT.read(path).map_err(unreadable)
 }
 
 /// The object in the same folder whose name is most like a missing one's.

@@ -118,13 +118,26 @@ const FTRACE_EVENT: &[Field] = &[
     Field(4, "sched_switch", Message(SCHED_SWITCH)),
     Field(11, "cpu_frequency", Message(CPU_STATE)),
     Field(13, "cpu_idle", Message(CPU_STATE)),
+    Field(17, "sched_wakeup", Message(SCHED_WAKING)),
     Field(20, "sched_waking", Message(SCHED_WAKING)),
+    Field(114, "sched_wakeup_new", Message(SCHED_WAKING)),
     Field(
         238,
         "sched_process_exit",
         Message(&[Field(1, "comm", Text), Field(2, "pid", Int), Field(3, "tgid", Int), Field(4, "prio", Int)]),
     ),
     Field(239, "sched_process_fork", Message(SCHED_PROCESS_FORK)),
+    Field(
+        491,
+        "sched_migrate_task",
+        Message(&[
+            Field(1, "comm", Text),
+            Field(2, "pid", Int),
+            Field(3, "prio", Int),
+            Field(4, "orig_cpu", Int),
+            Field(5, "dest_cpu", Int),
+        ]),
+    ),
 ];
 
 const SCHED_SWITCH: &[Field] = &[

@@ -45,11 +45,13 @@ fn script(trace: &mut impl Observer) {
     trace.task_new(0, &thread(A0, "app-0", Some(0), 120));
     trace.task_new(0, &thread(A1, "app-1", Some(0), 110));
     trace.sched_switch(100, CPU0, None, Some(A0));
-    trace.sched_waking(250, A1, CPU1, CPU0);
+    trace.sched_waking(250, A1, CPU0, CPU0);
+    trace.sched_wakeup_new(250, A1, CPU1, CPU0);
     trace.cpu_idle(260, CPU1, None);
     trace.sched_switch(300, CPU1, None, Some(A1));
     trace.task_new(400, &thread(NOISE, "kworker", None, 49));
-    trace.sched_waking(400, NOISE, CPU0, CPU1);
+    trace.sched_waking(400, NOISE, CPU1, CPU1);
+    trace.sched_wakeup_new(400, NOISE, CPU0, CPU1);
     trace.sched_switch(410, CPU0, Some((A0, PrevState::Runnable)), Some(NOISE));
     trace.sched_switch(500, CPU1, Some((A1, PrevState::Dead)), None);
     trace.cpu_idle(520, CPU1, Some(0));
@@ -146,7 +148,7 @@ fn a_fork_and_an_exit_are_events_of_the_cpu() {
     let text = told(|trace| {
         trace.sched_switch(100, CPU0, None, Some(A0));
         trace.task_new(200, &thread(NOISE, "child", Some(0), 120));
-        trace.sched_waking(200, NOISE, CPU1, CPU0);
+        trace.sched_waking(200, NOISE, CPU0, CPU0);
         // Another one begins only at its delay: the thread that runs then did not make it.
         trace.task_new(250, &thread(TaskId(3), "late", Some(0), 120));
         trace.sched_waking(300, TaskId(3), CPU1, CPU0);

@@ -262,7 +262,7 @@ impl Observer for Audit<'_> {
         self.current[cpu.index()] = next;
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, _waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, _waker: CpuId) {
         self.advance(now);
         let thread = &mut self.threads[task.index()];
         assert!(!thread.dead, "thread {task} is woken after its end");

@@ -31,7 +31,7 @@ impl Observer for Recorder {
         self.events.push((now, Event::Switch(cpu, prev, next)));
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
         self.events.push((now, Event::Waking(task, target, waker)));
     }
 

@@ -95,7 +95,7 @@ impl Observer for Starvation<'_> {
         self.took_over |= was_idle && waited;
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, _target: CpuId, _waker: CpuId) {
         self.advance(now);
         self.queued.entry(task).or_insert(now);
     }

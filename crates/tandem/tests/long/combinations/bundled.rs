@@ -115,9 +115,9 @@ impl Observer for Watched<'_> {
         self.starvation.sched_switch(now, cpu, prev, next);
     }
 
-    fn sched_waking(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
-        self.audit.sched_waking(now, task, target, waker);
-        self.starvation.sched_waking(now, task, target, waker);
+    fn sched_wakeup(&mut self, now: Nanos, task: TaskId, target: CpuId, waker: CpuId) {
+        self.audit.sched_wakeup(now, task, target, waker);
+        self.starvation.sched_wakeup(now, task, target, waker);
     }
 
     fn cpu_frequency(&mut self, now: Nanos, cpu: CpuId, khz: u32) {

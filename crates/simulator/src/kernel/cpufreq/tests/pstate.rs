@@ -130,3 +130,21 @@ fn preferences_have_names_and_numbers() {
     assert!(error("amd-pstate=no_hwp").contains("no setting `no_hwp`"));
     assert!(error("passive:powersave=1").contains("takes no settings"));
 }
+
+#[test]
+fn what_the_kernel_refuses_to_write_is_told() {
+    let told = |written: &str| match parse(written) {
+        Governor::Pstate(tunables) => tunables.unheard(),
+        other => panic!("{other}"),
+    };
+    for heeded in
+        ["performance", "powersave", "epp=power", "performance,epp=performance", "performance,epp=0", "no_hwp"]
+    {
+        assert_eq!(told(&format!("intel_pstate={heeded}")), None, "{heeded}");
+    }
+    let refused = told("intel_pstate=performance,epp=power").unwrap();
+    assert!(refused.starts_with("intel_pstate=performance,epp=power: ") && refused.contains("EBUSY"), "{refused}");
+    let refused = told("amd-pstate=epp=64,performance").unwrap();
+    assert!(refused.starts_with("amd-pstate=performance,epp=64: ") && refused.contains("EBUSY"), "{refused}");
+    assert!(told("intel_pstate=no_hwp,epp=power").unwrap().contains("without HWP"));
+}

@@ -324,8 +324,7 @@ impl Fair {
     fn detach_task(&mut self, kernel: &mut Kernel, task: TaskId, dst: CpuId) {
         self.dequeue_task(kernel, task, Dequeue::Save);
         self.migrate_task_rq(kernel, task, dst);
-        kernel.task_mut(task).cpu = dst;
-        kernel.migrated.push(task);
+        kernel.set_task_cpu(task, dst);
     }
 
     /// `attach_task`: queues a detached task on `dst`.
