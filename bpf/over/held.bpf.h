@@ -110,7 +110,7 @@ static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct tas
 	line_bound(task, line_at(number));
 	if (p->nr_cpus_allowed == 1 || must_stay(p)) {
 		queues_cpu_of(cpu)->has_pinned = true;
-		dsq_move_vtime(it, p, QUEUE_PINNED | cpu, queues_place_pinned(task, cpu));
+		dsq_move_vtime(it, p, QUEUE_PINNED | cpu, pinned_place(queues_place_pinned(task, cpu), queues_cpu_of(cpu)));
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		return;
 	}

@@ -193,7 +193,10 @@ static __noinline int paired_take_unusual(struct queues_cpu *cctx, u64 due)
 	u64 pinned, first;
 
 	if (cctx->has_pinned) {
-		if (!waiting_first(cpu, QUEUE_PINNED | cpu, &pinned)) {
+		bool waits = waiting_first(cpu, QUEUE_PINNED | cpu, &pinned);
+
+		pinned = pinned_place_in_line(pinned, cctx);
+		if (!waits) {
 			cctx->has_pinned = false;
 		} else if (vtime_before(pinned, due) &&
 			   !(waiting_first(cpu, QUEUE_LINE | number, &first) && vtime_before(first, pinned))) {

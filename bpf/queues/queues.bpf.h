@@ -15,6 +15,7 @@
 #include "age.bpf.h"
 #include "turns.bpf.h"
 #include "limits.bpf.h"
+#include "pinned.bpf.h"
 
 static __always_inline s32 queues_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -52,15 +53,14 @@ static __noinline void queues_enqueue_pinned(struct task_struct *p, struct queue
 	u32 cpu = cctx->number;
 	u64 deadline;
 
-	line_enter(task, cctx->line);
-	line_bound(task, line_at(cctx->line));
+	pinned_bound(task, cctx);
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, enq_flags);
 		return;
 	}
 	deadline = queues_place_pinned(task, cpu);
 	cctx->has_pinned = true;
-	dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, deadline, enq_flags);
+	dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, pinned_place(deadline, cctx), enq_flags);
 	if (!task->ran_on && !preempt_never(p, task) && preempt_may(deadline, cpu, PREEMPT_MARGIN)) {
 		cctx->deadline = deadline;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -120,6 +120,7 @@ static __always_inline void queues_insert_in_line(struct task_struct *p, struct 
 
 	/* It may have left its line without a turn, as its affinity changed. */
 	home_forget(task);
+	task->pinned_on = 0;
 	line_enter(task, number);
 	line_bound(task, line);
 	place = task->vtime + task->request;
@@ -196,6 +197,7 @@ static __always_inline struct queues_task *queues_could_go_on(struct task_struct
 static __always_inline void queues_goes_on(struct task_struct *prev, struct queues_task *task, struct queues_cpu *cctx, u64 latest)
 {
 	line_advance(task, line_at(cctx->line), latest);
+	pinned_goes_on(task, cctx);
 	cctx->deadline = task->vtime + task->request;
 	cctx->charged = task->charged;
 	/* What weighs little is charged often: it would owe much for a long slice that nobody else wanted. */
@@ -265,6 +267,7 @@ static __noinline int queues_take_pinned(struct task_struct *prev, struct queues
 		cctx->has_pinned = false;
 		return false;
 	}
+	pinned = pinned_place_in_line(pinned, cctx);
 	if (waiting_first(cpu, QUEUE_LINE | number, &first) && vtime_before(first, pinned))
 		return false;
 	task = queues_could_go_on(prev, cctx, line_at(number));
@@ -450,8 +453,12 @@ static __always_inline void queues_begins(struct task_struct *p, struct queues_t
 	task->charged = cctx->charged = p->se.sum_exec_runtime;
 	cctx->stays_until = 0;
 	home_forget(task);
+	cctx->runs_pinned = task->pinned_on;
 	line_enter(task, cctx->line);
-	line_begin(task, line, cctx->took ? cctx->deadline : task->vtime);
+	if (task->pinned_on)
+		pinned_begin(task, cctx, cctx->took ? cctx->deadline : task->vtime);
+	else
+		line_begin(task, line, cctx->took ? cctx->deadline : task->vtime);
 	cctx->took = false;
 	if (cctx->idles != task->idles)
 		preempt_change_class(cctx, task->idles);

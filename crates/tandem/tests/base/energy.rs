@@ -91,9 +91,10 @@ fn what_has_only_just_woken_on_a_slow_cpu_is_not_taken_over() {
         let options = Options { governor: "schedutil".parse().unwrap(), seed, ..options(with(&[("mode", mode)])) };
         audited_run(&machine("hikey960"), &locks, &options).time_s
     };
-    let all = |mode| (0..8).map(|seed| time(mode, seed)).sum::<f64>();
+    // Of eight seeds a ratio of 0.94 comes out as anything from 0.90 to 1.01.
+    let all = |mode| (0..32).map(|seed| time(mode, seed)).sum::<f64>();
     let (none, auto) = (all("none"), all("auto"));
-    assert!(auto < 0.97 * none, "{none} s, {auto} s");
+    assert!(auto < 0.98 * none, "{none} s, {auto} s");
 }
 
 /// Three threads that compute for 10 ms and pause for 50 us, on two fast CPUs and four slow ones. The one that pauses finds its fast CPU

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! Threads that may run on one CPU only, kernel threads among them.
 
+use proptest::prelude::*;
 use tandem_simulator::workload::{Policy, TaskSpec};
 
 use super::run::{for_ms, hog, longest_wakeup_us, periodic, run, share, threads, time, within};
 use crate::equal;
+use crate::long::combinations::support::any_options::cases;
 use crate::long::combinations::support::workload::TaskExt;
 
 /// One CPU is a hog's that outweighs all others, so that the free thread shares the pinned one's.
@@ -101,4 +103,67 @@ fn what_ran_alone_owes_nothing_to_those_that_could_not_run() {
     let tasks = [hog("others").on(&[0]).times(3), hog("alone"), hog("late").after(6000)];
     let report = run(&equal::machine(2), &for_ms(8000, tasks));
     within(time(&report, "late"), 1000.0, 100.0);
+}
+
+/// Weights of the fair class by nice value: -20, -15 and so on.
+const WEIGHTS: [f64; 8] = [88761.0, 29154.0, 9548.0, 3121.0, 1024.0, 335.0, 110.0, 36.0];
+
+fn nice(step: usize) -> i8 {
+    5 * step as i8 - 20
+}
+
+/// What runs elsewhere takes its line's clock ahead of all that share CPU 0.
+#[test]
+fn pinned_threads_share_by_weight_whatever_runs_elsewhere() {
+    for elsewhere in [-10, 0, 15] {
+        let tasks = [hog("strong").on(&[0]).nice(-10), hog("plain").on(&[0]), hog("alone").on(&[1]).nice(elsewhere)];
+        let report = run(&equal::machine(2), &for_ms(8000, tasks));
+        within(time(&report, "strong"), 8000.0 * 9548.0 / 10572.0, 40.0);
+    }
+}
+
+/// One that comes late neither waits for what another one had alone nor is paid for it.
+#[test]
+fn a_pinned_thread_that_comes_late_has_its_share_from_then_on() {
+    let tasks = [hog("first").on(&[0]), hog("late").on(&[0]).nice(-10).after(4000), hog("alone").on(&[1]).nice(15)];
+    let report = run(&equal::machine(2), &for_ms(8000, tasks));
+    within(time(&report, "late"), 4000.0 * 9548.0 / 10572.0, 60.0);
+}
+
+/// Sleep saves up a little for each, and weights count all the same.
+#[test]
+fn pinned_threads_that_sleep_between_have_no_more_than_their_weight() {
+    let sleepers = TaskSpec { instances: 3, ..periodic("sleeper", 3, 5).on(&[0]) };
+    let tasks = [hog("strong").on(&[0]).nice(-10), sleepers, hog("weak").on(&[0]).nice(10), hog("free").times(6)];
+    let report = run(&equal::machine(4), &for_ms(8000, tasks));
+    let all = 9548.0 + 3.0 * 1024.0 + 110.0;
+    within(time(&report, "strong"), 8000.0 * 9548.0 / all, 80.0);
+    within(time(&report, "sleeper"), 8000.0 * 3.0 * 1024.0 / all, 80.0);
+}
+
+proptest! {
+    #![proptest_config(cases(24, 2000))]
+
+    /// Hogs of any weights that share a CPU, beside hogs of any weights on each of the others: each has its share of its CPU.
+    #[test]
+    fn any_pinned_hogs_share_each_cpu_by_weight(
+        shares in prop::collection::vec(prop::collection::vec(0_usize..WEIGHTS.len(), 1..5), 2..4),
+        free in 0_u32..3,
+    ) {
+        let cpus = shares.len() as u32 + free;
+        let hogs = shares.iter().enumerate().flat_map(|(cpu, steps)| {
+            let one = move |(at, step): (usize, &usize)| hog(&format!("{cpu}.{at}")).on(&[cpu as u32]).nice(nice(*step));
+            steps.iter().enumerate().map(one)
+        });
+        let tasks: Vec<TaskSpec> = hogs.collect();
+        let report = run(&equal::machine(cpus as usize), &for_ms(8000, tasks));
+        for (cpu, steps) in shares.iter().enumerate() {
+            let all: f64 = steps.iter().map(|step| WEIGHTS[*step]).sum();
+            for (at, step) in steps.iter().enumerate() {
+                let (time, due) = (time(&report, &format!("{cpu}.{at}")), 8000.0 * WEIGHTS[*step] / all);
+                // A turn of each at most; what has waited for 5 s has one whatever its weight.
+                prop_assert!((time - due).abs() < 50.0, "CPU {cpu}, nice {}: {time} ms of {due}", nice(*step));
+            }
+        }
+    }
 }
