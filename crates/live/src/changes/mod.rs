@@ -29,7 +29,7 @@ mod tests;
 
 pub use error::ChangeError;
 pub use journal::{Applied, Journal};
-pub use left_behind::{LeftBehind, left_behind, restore_left_behind};
+pub use left_behind::{Found, LeftBehind, left_behind, restore_left_behind};
 pub use record::{Left, Owner};
 pub use restore::{Kept, Restored, Stuck};
 pub use setting::{Change, Setting};

@@ -272,6 +272,7 @@ impl Listener for Heard {
             Notice::LeftBehind(owner, restored) => {
                 format!("process {} had left {} changes", owner.pid, restored.given_back)
             }
+            Notice::NoJournal(why) => format!("no journal: {why}"),
             Notice::Note(note) => format!("note: {note}"),
             Notice::LeftOut(part) => format!("note: {part}"),
             Notice::Uncounted(missing) => format!("no counter for {}", missing.map),
