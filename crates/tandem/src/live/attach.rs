@@ -19,10 +19,10 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo tandem attach --all --stats 10
+  sudo tandem attach --stats 10
   sudo tandem attach --isolate shared --application 4242
   sudo tandem attach --isolate dedicated --announce jobs
-  sudo tandem attach --all --metrics 9435 && curl http://127.0.0.1:9435/metrics
+  sudo tandem attach --metrics 9435 && curl http://127.0.0.1:9435/metrics
   sudo systemctl start tandem
 
 It stays until Ctrl-C or SIGTERM, and gives the machine back then. Exit status: 0; 125 if it could not begin; 2 a mistake

@@ -26,7 +26,7 @@ use crate::json::{Destination, JsonOption};
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo tandem run --all -- make -j8
+  sudo tandem run -- make -j8
   sudo tandem run --serial-first --stats 5 -- make -j8
   sudo tandem run --isolate dedicated --governor schedutil --json=run.json -- ./solver input
   sudo tandem run --backend affinity --isolate shared -- ./solver input
@@ -144,7 +144,8 @@ fn outcome(command: String, done: &Done) -> Outcome {
         Ending::Killed(signal) => format!("killed by {signal}"),
         Ending::Unknown => "ended, nobody knows how".to_owned(),
     };
-    let no_mechanism = "no mechanism was on: --all turns on what can act here".to_owned();
+    let no_mechanism =
+        "no mechanism was on, as by default: docs/modes.md says what each of them brings and costs".to_owned();
     let notes = Some(no_mechanism).filter(|_| done.settings.is_empty()).into_iter();
     let said = done.notes.iter().cloned();
     let loaded_again = done.reloads.iter().map(|exit| format!("the scheduler was loaded again: {exit}"));
