@@ -78,11 +78,11 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let destination = JsonOption::new(self.json.clone(), self.force).open(context)?;
-        let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
-        // Before anything is changed: an interrupt meanwhile gives it back.
+        // Before anything is changed, or a file begun: an interrupt meanwhile gives it back.
         let mut events = ProcessEvents::watch()
             .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
+        let destination = JsonOption::new(self.json.clone(), self.force).open(context)?;
+        let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
         let name = self.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
         let wanted = Around {
             request: self.mechanisms.request()?,
