@@ -136,6 +136,7 @@ impl Bar {
         let (done, of) = (bar.position(), bar.length().unwrap_or_default());
         let goes_on = if self.kept && done > 0 { "; they are kept, and the same command goes on" } else { "" };
         self.interrupt.reached(Some(format!("{done} of {of} runs were done{goes_on}")));
+        self.interrupt.tell(&format!("{done} of {of} runs"));
     }
 
     fn shown(&self) -> ProgressBar {
