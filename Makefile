@@ -34,9 +34,9 @@ endif
 TARGET := $(if $(CARGO_TARGET_DIR),$(CARGO_TARGET_DIR),$(or $(CARGO_BUILD_TARGET_DIR),target))
 TANDEM := $(TARGET)/release/tandem
 
-# cargo-deny: a version that builds with the project's oldest Rust. Without its default features it has no network code of
-# its own, and with little optimisation it builds in half the time; it is run for seconds.
-DENY_VERSION := 0.18.3
+# cargo-deny: a version that builds with the project's oldest Rust, and reads today's database of weaknesses. With little
+# optimisation it builds in half the time; it is run for seconds.
+DENY_VERSION := 0.20.2
 DENY_HOME := $(TOOLS)/cargo-deny-$(DENY_VERSION)
 DENY := $(DENY_HOME)/bin/cargo-deny
 DENY_PROFILE := CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
@@ -153,7 +153,7 @@ chaos: test-requirements ## Kill Tandem at ROUNDS random moments in a test kerne
 	CARGO="$(CARGO)" guest/chaos --rounds $(ROUNDS)
 
 .PHONY: lint
-lint: build-requirements $(DENY) ## Check format, lints, documentation and licences
+lint: build-requirements $(DENY) ## Check format, lints, documentation, licences and known weaknesses
 	@sh scripts/check-dependencies
 	@sh scripts/check-words
 	@scripts/check-modules
@@ -162,6 +162,7 @@ lint: build-requirements $(DENY) ## Check format, lints, documentation and licen
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked --quiet
 	"$(DENY)" --locked check licenses bans sources
+	@scripts/advisories "$(DENY)"
 
 .PHONY: package
 package: build-requirements $(PAGE_WANTED) ## Package the libraries, and compile each from its package alone

@@ -10,6 +10,9 @@ use crate::cpus::CpuList;
 /// A kernel thread whose affinity nobody may change (`PF_NO_SETAFFINITY`): one that belongs to a CPU, or a worker.
 const NO_SETAFFINITY: u64 = 0x0400_0000;
 
+/// A thread of the kernel's own (`PF_KTHREAD`).
+const KTHREAD: u64 = 0x0020_0000;
+
 /// The processes below a root.
 #[derive(Debug, Clone)]
 pub(crate) struct Tasks {
@@ -35,6 +38,11 @@ impl Stat {
     /// Whether the kernel lets anybody change its affinity.
     pub(crate) fn is_movable(&self) -> bool {
         self.flags & NO_SETAFFINITY == 0
+    }
+
+    /// Whether it is one of the kernel's own.
+    pub(crate) fn is_of_kernel(&self) -> bool {
+        self.flags & KTHREAD != 0
     }
 
     /// Dead, though its parent has not been told yet.

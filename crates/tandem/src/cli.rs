@@ -42,7 +42,7 @@ Examples:
   tandem simulate app.json --machine hikey960
   tandem compare app.json --machine hikey960 -s fair+schedutil -s fair+performance
   tandem compare app.json --machine hikey960 -s fair -s ./scx_simple.bpf.o
-  sudo tandem run --all -- make -j8
+  sudo tandem run -- make -j8
 
 Exit status: 0 success; 1 failure; 2 mistake in an option, a machine, a workload or
 a sched_ext object; 3 the simulation cannot end (who waits for what is printed);

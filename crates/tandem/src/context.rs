@@ -160,6 +160,7 @@ impl Bar {
         let words = format!("{done} of {of} runs were done{goes_on}");
         *self.reached.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.clone());
         self.interrupt.reached(Some(words));
+        self.interrupt.tell(&format!("{done} of {of} runs"));
     }
 
     fn shown(&self) -> ProgressBar {

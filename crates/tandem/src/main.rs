@@ -72,7 +72,7 @@ use crate::cli::Cli;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::files::Files;
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, PROGRESS};
 use crate::produced::without_outputs;
 use crate::store::Place;
 
@@ -96,7 +96,7 @@ fn printed(help: &clap::Error) -> Result<(), Failure> {
 }
 
 fn run(cli: &Cli, command: Vec<String>) -> Result<(), Failure> {
-    let (files, interrupt) = (Files::default(), Interrupt::default());
+    let (files, interrupt) = (Files::default(), Interrupt::telling(std::env::var_os(PROGRESS).map(Into::into)));
     if !cli.minds_signals() {
         files
             .remove_on_signals(&interrupt)

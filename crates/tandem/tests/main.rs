@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! The command and its scheduler seen from outside. All tests are one program: they are compiled and linked once.
 
+mod advisories;
 mod base;
 mod bundled;
 mod clocks;

@@ -26,6 +26,8 @@ pub struct Answer {
     pub policy: &'static str,
     /// The name of the file that the browser saves it as.
     pub saved_as: Option<String>,
+    /// Whether the connection ends with it.
+    pub is_last: bool,
 }
 
 impl Answer {
@@ -35,7 +37,12 @@ impl Answer {
     }
 
     fn new(status: StatusCode, kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, kind, body: body.into(), policy: POLICY, saved_as: None }
+        Self { status, kind, body: body.into(), policy: POLICY, saved_as: None, is_last: false }
+    }
+
+    /// The same, and the connection ends with it.
+    pub fn last(self) -> Self {
+        Self { is_last: true, ..self }
     }
 
     fn json(status: StatusCode, value: &impl Serialize) -> Self {

@@ -46,6 +46,11 @@ impl Address {
         format!("{}/{}/", self.origin(), self.token)
     }
 
+    /// The port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     fn host(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }

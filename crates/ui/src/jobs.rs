@@ -28,6 +28,9 @@ const MOST_SAID: u64 = 8 << 10;
 const PERIOD: Duration = Duration::from_millis(30);
 /// What the command says on standard error.
 const SAID: &str = "said.txt";
+/// Where the command says how far it is, and the variable that tells it so.
+const PROGRESS: &str = "progress.txt";
+const PROGRESS_VARIABLE: &str = "TANDEM_PROGRESS";
 /// The store of finished runs, where the environment turns it off.
 const STORE: &str = "TANDEM_STORE";
 
@@ -60,10 +63,40 @@ pub struct Job {
     pub results: u32,
     /// Whether there is a page of them.
     pub page: bool,
+    /// How far it is, while it runs.
+    pub progress: Option<Progress>,
     /// How long it has run, or ran.
     pub seconds: f64,
     /// The end of what the command said: progress, warnings, what went wrong.
     pub said: String,
+}
+
+/// How far a job is, as a terminal would show it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Progress {
+    /// Of a comparison: how many runs of all schedulers are done, of how many, and how long the rest takes, if that can be said.
+    Runs { done: u32, of: u32, left_s: Option<f64> },
+    /// Of a run: `forkjoin: 1.250 s simulated of 10.00 s at most`.
+    Words(String),
+}
+
+impl Progress {
+    /// What the command says of the stage that it is at, for all stages: `12 of 40 runs`, or words.
+    fn of(said: &str, task: &Task, done: u32, seconds: f64) -> Option<Self> {
+        let said = said.trim();
+        let counts = said.strip_suffix(" runs").and_then(|counts| counts.split_once(" of "));
+        let counts = counts.and_then(|(done, of)| Some((done.parse::<f64>().ok()?, of.parse::<f64>().ok()?)));
+        let Some((stage_done, stage_of)) = counts else {
+            return Some(Self::Words(said.to_owned())).filter(|_| !said.is_empty() && task.runs.is_none());
+        };
+        let next = task.stages().into_iter().find(|stage| *stage > done)?;
+        let share = if stage_of > 0.0 { (stage_done / stage_of).min(1.0) } else { 1.0 };
+        let finished = (f64::from(done) + share * f64::from(next - done)) * f64::from(task.schedulers);
+        let of = task.runs? * task.schedulers;
+        let left = seconds / finished * (f64::from(of) - finished);
+        Some(Self::Runs { done: finished as u32, of, left_s: Some(left).filter(|left| left.is_finite()) })
+    }
 }
 
 /// All jobs, and the thread that runs them.
@@ -129,6 +162,7 @@ impl Jobs {
             runs: task.runs.unwrap_or(1),
             results: 0,
             page: false,
+            progress: None,
             seconds: 0.0,
             said: String::new(),
         };
@@ -154,11 +188,15 @@ impl Jobs {
     /// A job; `None` if there is none of that number.
     pub fn one(&self, id: u64) -> Option<Job> {
         let known = self.shared.known();
-        let mut job = known.jobs.get(&id)?.0.clone();
+        let (job, task) = known.jobs.get(&id)?;
+        let mut job = job.clone();
         if job.state == State::Running {
+            let folder = self.shared.folder_of(id);
             job.seconds = known.began.map_or(0.0, |began| began.elapsed().as_secs_f64());
+            let reached = fs::read_to_string(folder.join(PROGRESS)).ok();
+            job.progress = reached.and_then(|reached| Progress::of(&reached, task, job.done, job.seconds));
             drop(known);
-            job.said = said(&self.shared.folder_of(id));
+            job.said = said(&folder);
         }
         Some(job)
     }
@@ -263,6 +301,8 @@ impl Shared {
                 Ended::Itself(_) => return Ok(State::Failed),
             }
             let page = self.page(id, folder)?;
+            // The next stage says so itself.
+            let _ = fs::remove_file(folder.join(PROGRESS));
             if let Some((job, _)) = self.known().jobs.get_mut(&id) {
                 (job.done, job.results, job.page) = (runs, job.results + 1, page);
             }
@@ -285,6 +325,7 @@ impl Shared {
         let said = File::options().create(true).append(true).open(folder.join(SAID))?;
         let mut command = Command::new(&self.program);
         command.args(words).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
+        command.env(PROGRESS_VARIABLE, folder.join(PROGRESS));
         if std::env::var_os(STORE).is_some_and(|store| store == "off") {
             command.env(STORE, self.folder.join("store"));
         }
@@ -323,4 +364,41 @@ fn said(folder: &Path) -> String {
         Ok(bytes)
     };
     String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Request;
+
+    fn task(schedulers: &str, runs: u32) -> Task {
+        let json = format!(
+            r#"{{ "machine": {{ "name": "hikey960" }}, "workload": {{ "name": "forkjoin" }}, "schedulers": [{schedulers}], "runs": {runs} }}"#
+        );
+        serde_json::from_str::<Request>(&json).unwrap().task().unwrap()
+    }
+
+    #[test]
+    fn progress_counts_the_runs_of_all_stages() {
+        let compared = task(r#""fair", "tandem""#, 10);
+        // Two of each were made; the next stage has two more of each, four runs, of which one is done, after 5 s: five of twenty.
+        let progress = Progress::of("1 of 4 runs", &compared, 2, 5.0);
+        assert_eq!(progress, Some(Progress::Runs { done: 5, of: 20, left_s: Some(15.0) }));
+        assert_eq!(
+            Progress::of("0 of 2 runs", &compared, 0, 5.0),
+            Some(Progress::Runs { done: 0, of: 20, left_s: None }),
+            "of nothing nobody can say how long the rest takes"
+        );
+        // What was finished before is not run again.
+        let all_found = Progress::of("0 of 0 runs", &compared, 8, 1.0);
+        assert_eq!(all_found, Some(Progress::Runs { done: 20, of: 20, left_s: Some(0.0) }));
+        assert_eq!(Progress::of("1 of 4 runs", &compared, 10, 5.0), None, "all stages are over");
+    }
+
+    #[test]
+    fn of_one_run_the_commands_own_words_are_shown() {
+        let words = "forkjoin: 1.250 s simulated of 10.00 s at most";
+        assert_eq!(Progress::of(words, &task(r#""fair""#, 1), 0, 1.0), Some(Progress::Words(words.to_owned())));
+        assert_eq!(Progress::of("", &task(r#""fair""#, 1), 0, 1.0), None);
+    }
 }

@@ -6,6 +6,7 @@
 //! ends. So results are those of the command, to the byte, a run can be ended at any moment, and what goes wrong in it ends nothing else.
 //!
 //! - `gate`: which requests are let in
+//! - `door`: who waits to be let in, few of each user
 //! - `server`: connections, and their limits
 //! - `api`: what the requests do
 //! - `catalogue`: machines, workloads and schedulers to choose from
@@ -17,6 +18,7 @@
 mod api;
 mod catalogue;
 mod check;
+mod door;
 mod gate;
 mod jobs;
 mod page;

@@ -87,8 +87,10 @@ pub struct Task {
     words: Vec<String>,
     /// Names and texts.
     pub files: Vec<(String, String)>,
-    /// How many runs a comparison has; `None` is a single run.
+    /// How many runs of each scheduler a comparison has; `None` is a single run.
     pub runs: Option<u32>,
+    /// How many schedulers there are.
+    pub schedulers: u32,
 }
 
 impl Request {
@@ -128,7 +130,8 @@ impl Request {
         if self.quiet {
             words.push("--quiet".to_owned());
         }
-        Ok(Task { words, files, runs: compared.then_some(self.runs) })
+        let schedulers = self.schedulers.len() as u32;
+        Ok(Task { words, files, runs: compared.then_some(self.runs), schedulers })
     }
 }
 

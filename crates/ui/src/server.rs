@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Connections: on 127.0.0.1 alone, few at a time, each request bounded in bytes and in time.
+//! Connections: on 127.0.0.1 alone, few at a time ([`door`](crate::door)), each request bounded in bytes and in time.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full, Limited};
@@ -22,11 +23,12 @@ use tokio::time::{sleep, timeout};
 
 use crate::api::{Answer, Api};
 use crate::catalogue::Carried;
+use crate::door::{self, Door, Sockets, Ticket, User};
 use crate::gate::{Address, admit};
 use crate::jobs::Jobs;
 
-/// Connections at a time; a browser opens six.
-const MOST_CONNECTIONS: usize = 64;
+/// Connections that are taken up before it is looked whose they are: a look costs more than a connection.
+const MOST_AT_ONCE: usize = 64;
 /// Bytes of the head of a request, and of what it carries.
 const MOST_HEAD: usize = 16 << 10;
 const MOST_BODY: usize = 4 << 20;
@@ -96,7 +98,7 @@ impl Server {
             // Accepting never ends.
             std::future::poll_fn(|context| {
                 if accepting.as_mut().poll(context).is_ready() {
-                    return std::task::Poll::Ready(());
+                    return Poll::Ready(());
                 }
                 stopping.as_mut().poll(context)
             })
@@ -111,29 +113,46 @@ impl Server {
 type Shared = Arc<(Address, Api)>;
 
 async fn accept(listener: &tokio::net::TcpListener, shared: &Shared) {
-    let open = Arc::new(AtomicUsize::new(0));
+    let door = Door::default();
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok(streams) = come(listener).await else {
             // No descriptor left, say: others will close theirs.
             sleep(PERIOD).await;
             continue;
         };
-        if open.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
-            continue;
+        let sockets = Sockets::read(Path::new("/proc"));
+        for (stream, from) in streams {
+            let user = match from {
+                SocketAddr::V4(from) => sockets.user(from, shared.0.port()),
+                SocketAddr::V6(_) => User::Unknown,
+            };
+            let ticket = Arc::new(door.enter(user));
+            tokio::spawn(connection(stream, Arc::clone(shared), ticket));
         }
-        open.fetch_add(1, Ordering::Relaxed);
-        let (shared, open) = (Arc::clone(shared), Arc::clone(&open));
-        tokio::spawn(async move {
-            connection(stream, shared).await;
-            open.fetch_sub(1, Ordering::Relaxed);
-        });
     }
 }
 
-async fn connection(stream: TcpStream, shared: Shared) {
+/// Those who have come: waits for one, and takes up who is there, too.
+async fn come(listener: &tokio::net::TcpListener) -> io::Result<Vec<(TcpStream, SocketAddr)>> {
+    let mut streams = vec![listener.accept().await?];
+    while streams.len() < MOST_AT_ONCE {
+        let next = std::future::poll_fn(|context| match listener.poll_accept(context) {
+            Poll::Ready(Ok(stream)) => Poll::Ready(Some(stream)),
+            _ => Poll::Ready(None),
+        });
+        match next.await {
+            Some(stream) => streams.push(stream),
+            None => break,
+        }
+    }
+    Ok(streams)
+}
+
+async fn connection(stream: TcpStream, shared: Shared, ticket: Arc<Ticket>) {
+    let of_requests = Arc::clone(&ticket);
     let service = service_fn(move |request| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(written(answer(request, shared).await)) }
+        let (shared, ticket) = (Arc::clone(&shared), Arc::clone(&of_requests));
+        async move { Ok::<_, Infallible>(written(answer(request, shared, &ticket).await)) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -142,20 +161,27 @@ async fn connection(stream: TcpStream, shared: Shared) {
         // Who has said all may still listen.
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
+    let lost = ticket.until_lost(door::PATIENCE);
+    tokio::pin!(served, lost);
     // A connection that breaks off has nobody to tell.
-    let _ = served.await;
+    std::future::poll_fn(|context| match lost.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(()),
+        Poll::Pending => served.as_mut().poll(context).map(drop),
+    })
+    .await;
 }
 
-async fn answer(request: Request<Incoming>, shared: Shared) -> Answer {
+async fn answer(request: Request<Incoming>, shared: Shared, ticket: &Ticket) -> Answer {
     let (head, body) = request.into_parts();
     // A path alone, as browsers send it: a whole address, or one with a query, is not ours.
     if head.uri.authority().is_some() || head.uri.query().is_some() {
-        return Answer::empty(StatusCode::NOT_FOUND);
+        return Answer::empty(StatusCode::NOT_FOUND).last();
     }
     let path = match admit(&shared.0, &head.method, head.uri.path(), &head.headers) {
         Ok(path) => path.to_owned(),
-        Err(refused) => return Answer::empty(refused.0),
+        Err(refused) => return Answer::empty(refused.0).last(),
     };
+    ticket.admit();
     let body = match timeout(PATIENCE, Limited::new(body, MOST_BODY).collect()).await {
         Ok(Ok(body)) => body.to_bytes(),
         Ok(Err(_)) => return Answer::empty(StatusCode::PAYLOAD_TOO_LARGE),
@@ -176,12 +202,15 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ];
 
 fn written(answer: Answer) -> Response<Full<Bytes>> {
-    let Answer { status, kind, body, policy, saved_as } = answer;
+    let Answer { status, kind, body, policy, saved_as, is_last } = answer;
     let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
+    }
+    if is_last {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));

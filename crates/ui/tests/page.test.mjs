@@ -101,9 +101,60 @@ test("a mistake in a text is shown with its line and column, and a click goes th
   const caret = await area.evaluate((node) => node.value.slice(0, node.selectionStart).split("\n").length);
   assert.equal(caret, at + 1);
   assert.equal(await area.getAttribute("aria-invalid"), "true");
+  page.once("dialog", (dialog) => dialog.accept());
   await machine.getByRole("button", { name: "As bundled" }).click();
   await machine.getByText("No mistake in the text.").waitFor();
   await close();
+});
+
+test("what was typed is there after another choice, a question and a reload", async () => {
+  const { page, close } = await open();
+  const machine = page.locator("#machine");
+  const [chosen, area] = [machine.getByLabel("Description"), machine.getByLabel("Text", { exact: true })];
+  await chosen.selectOption("rk3399");
+  await machine.getByRole("button", { name: "Edit" }).click();
+  await machine.getByText("No mistake in the text.").waitFor();
+  const typed = `# mine\n${await area.inputValue()}`;
+  await area.fill(typed);
+  await machine.getByLabel("Name of the file").fill("mine");
+  await chosen.selectOption("hikey960");
+  await machine.getByText("No mistake in the text.").waitFor();
+  assert.notEqual(await area.inputValue(), typed);
+  await chosen.selectOption("rk3399");
+  await page.waitForFunction((text) => document.querySelector("#machine [name=text]").value === text, typed);
+  assert.equal(await machine.getByLabel("Name of the file").inputValue(), "mine");
+  const asked = [];
+  page.once("dialog", (dialog) => { asked.push(dialog.message()); dialog.dismiss(); });
+  await machine.getByRole("button", { name: "As bundled" }).click();
+  assert.equal(asked.length, 1);
+  assert.equal(await area.inputValue(), typed);
+  await edit(page, SHORT, "short");
+  await page.getByRole("button", { name: "Add a scheduler" }).click();
+  await page.getByLabel("Settings", { exact: true }).nth(1).fill("mode=powersave");
+  await page.getByLabel("First seed").fill("7");
+  await page.reload();
+  await page.getByLabel("Scheduler", { exact: true }).nth(1).waitFor();
+  assert.equal(await chosen.inputValue(), "rk3399");
+  assert.equal(await area.inputValue(), typed);
+  assert.equal(await machine.getByLabel("Name of the file").inputValue(), "mine");
+  assert.equal(await page.locator("#workload").getByLabel("Text", { exact: true }).inputValue(), SHORT);
+  assert.equal(await page.getByLabel("Settings", { exact: true }).nth(1).inputValue(), "mode=powersave");
+  assert.equal(await page.getByLabel("First seed").inputValue(), "7");
+  await close();
+});
+
+test("a text that is too large to be kept is asked for before the page goes", async () => {
+  const { page, close } = await open();
+  const workload = page.locator("#workload");
+  await workload.getByRole("button", { name: "Edit" }).click();
+  await workload.getByText("No mistake in the text.").waitFor();
+  await workload.getByLabel("Text", { exact: true }).fill(`${SHORT}${" ".repeat(3 << 20)}${"\u2003".repeat(3 << 20)}`);
+  const asked = [];
+  page.on("dialog", (dialog) => { asked.push(dialog.type()); dialog.accept(); });
+  await page.reload();
+  assert.deepEqual(asked, ["beforeunload"]);
+  void close;
+  await page.context().close();
 });
 
 test("a run shows its numbers, its command and its report, and is saved as the command would print it", async () => {
@@ -143,6 +194,7 @@ test("a comparison grows, and its report can be saved and opened without the ser
   }).observe(document.getElementById("summary"), { childList: true }));
   await page.getByRole("button", { name: "Compare", exact: true }).click();
   await page.getByRole("heading", { name: /^Comparison/ }).waitFor();
+  await page.locator("#reached").getByText(/^\d+\/2000 runs, \d+ (s|min|h) left$/).waitFor();
   await growth;
   await page.getByRole("button", { name: "Cancel", exact: true }).click();
   await page.locator("#state").getByText("cancelled").waitFor();
@@ -254,4 +306,22 @@ test("another page in the same browser gets nothing, even if it knows the addres
   assert.equal(page.frames().filter((frame) => frame.url().startsWith(url)).length, 0, "not embedded");
   await page.close();
   evil.close();
+});
+
+test("several schedulers are run ten times each unless somebody says otherwise", async () => {
+  const { page, close } = await open();
+  const runs = page.getByRole("spinbutton", { name: "Runs of each" });
+  assert.equal(await runs.inputValue(), "1");
+  await edit(page, SHORT, "mine");
+  await page.getByRole("button", { name: "Add a scheduler" }).click();
+  assert.equal(await runs.inputValue(), "10");
+  await page.getByRole("button", { name: "Compare", exact: true }).click();
+  await done(page);
+  await page.locator("#summary caption", { hasText: "10 runs of each, means ± 95 % intervals" }).waitFor();
+  await page.getByRole("button", { name: "Remove scheduler 2" }).click();
+  assert.equal(await runs.inputValue(), "1");
+  await runs.fill("3");
+  await page.getByRole("button", { name: "Add a scheduler" }).click();
+  assert.equal(await runs.inputValue(), "3");
+  await close();
 });

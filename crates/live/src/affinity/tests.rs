@@ -344,14 +344,14 @@ fn after_kill_9_somebody_else_gives_everything_back() {
     assert_eq!(before, ["1000000", "2000000", "1", "0", "0", "1", "1"]);
     // The daemon's child is in no journal: it inherited CPU 0.
     assert_eq!(family(&scene).iter().filter(|cpus| *cpus == "0").count(), 1);
-    let left = left_behind(scene.tree.root(), &scene.tree.run()).unwrap();
+    let left = left_behind(scene.tree.root(), &scene.tree.run()).unwrap().dead;
     assert!(left[0].changes.iter().any(|left| matches!(left.setting, Setting::IrqAffinity { irq: 9 })));
-    let restored = restore_left_behind(scene.tree.root(), &scene.tree.run()).unwrap();
+    let restored = restore_left_behind(scene.tree.root(), &scene.tree.run()).unwrap().dead;
     assert_eq!((restored[0].1.kept.len(), restored[0].1.stuck.len()), (0, 0));
     let after = state(&scene.tree, &[&scene.daemon, &scene.pinned, &scene.program]);
     assert_eq!(after, ["2000000", "2000000", "3", "0-1", &all, "1", &all]);
     assert_eq!(family(&scene), vec![all; 3]);
-    assert_eq!(left_behind(scene.tree.root(), &scene.tree.run()).unwrap(), []);
+    assert_eq!(left_behind(scene.tree.root(), &scene.tree.run()).unwrap().dead, []);
 }
 
 const ROLE_PROGRAM: &str = "affinity::tests::role_of_a_program";

@@ -391,7 +391,7 @@ fn what_is_pretended_of_a_processor_comes_back() {
     assert_eq!((found.switch_s, found.move_s, found.move_llc_s), (Some(1.5e-6), Some(2e-6), None));
     assert!(missing(&found, "migration to another cache").contains("no two cores"));
     assert_eq!(settings(tree.root(), &cores), before, "all is given back");
-    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap(), []);
+    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap().dead, []);
 }
 
 /// One counter for all: a core in its deepest state is taken to draw nothing, which these do. Four at the highest clock of the
@@ -520,7 +520,7 @@ fn a_panic_gives_everything_back() {
     bench.panics_after = Some(7);
     catch_unwind(AssertUnwindSafe(|| measured(&tree, &mut bench))).expect_err("it panics");
     assert_eq!(settings(tree.root(), &cores), before);
-    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap(), []);
+    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap().dead, []);
 }
 
 #[test]

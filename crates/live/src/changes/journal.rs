@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg};
 
+use super::heirs;
 use super::record::{Left, Line, Owner, Records};
 use super::restore::{self, Restored};
 use super::{Change, ChangeError, Setting, System};
@@ -125,7 +126,7 @@ impl Journal {
     /// ours that of the relative it has it from, else the one that it has now.
     pub(crate) fn had(&self, setting: &Setting, now: &str) -> String {
         let old = self.old(setting).map(str::to_owned);
-        let inherited = || restore::inherited(self.system.root(), &self.records, self.owner.start_time, setting, now);
+        let inherited = || heirs::inherited(self.system.root(), &self.records, self.owner.start_time, setting, now);
         old.or_else(inherited).unwrap_or_else(|| now.to_owned())
     }
 

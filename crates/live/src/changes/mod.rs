@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 //! What is changed of the machine, so that it can be given back whatever happens.
 //!
-//! `setting`: what can be changed. `record`: lines of a journal. `journal`: changes things. `restore`: gives back.
-//! `left_behind`: does that for a process that died. `system`: what is changed, which a test may fake.
+//! `setting`: what can be changed. `record`: lines of a journal. `journal`: changes things. `restore`: gives back, `heirs` to
+//! threads that no journal names. `left_behind`: does that for a process that died. `system`: what is changed, which a test may fake.
 //!
 //! Every change is written to the owner's journal first, with the value before it, then made. The journal is a file of
 //! `/run`, in memory: a line that was written is there after `kill -9`, and after a power cut neither the file nor the
@@ -18,6 +18,7 @@
 //! is first allowed everything, and only if that is not what it had before it gets exactly that.
 
 mod error;
+mod heirs;
 mod journal;
 mod left_behind;
 mod record;
@@ -29,7 +30,7 @@ mod tests;
 
 pub use error::ChangeError;
 pub use journal::{Applied, Journal};
-pub use left_behind::{LeftBehind, left_behind, restore_left_behind};
+pub use left_behind::{Found, LeftBehind, left_behind, restore_left_behind};
 pub use record::{Left, Owner};
 pub use restore::{Kept, Restored, Stuck};
 pub use setting::{Change, Setting};

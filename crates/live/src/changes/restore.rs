@@ -2,15 +2,11 @@
 //! Gives back what was changed.
 
 use std::fmt;
-use std::path::Path;
 
 use super::error::is_gone;
+use super::heirs;
 use super::record::{Left, Records};
 use super::{ChangeError, Setting, System};
-use crate::tasks::{Stat, Tasks};
-
-/// How often threads are looked for that others have started in the meantime, with our affinity.
-const PASSES: usize = 8;
 
 /// What became of changes when they were given back.
 #[derive(Debug, Default)]
@@ -72,18 +68,14 @@ pub(super) fn give_back(system: &System, records: &mut Records, began: u64) -> R
         give_back_one(system, left, &mut restored);
     }
     if records.has_threads() {
-        for _ in 0..PASSES {
-            if heirs(system, records, began, &mut restored) == 0 {
-                break;
-            }
-        }
+        heirs::give_back(system, records, began, &mut restored);
     }
     let stuck: Vec<Setting> = restored.stuck.iter().map(|stuck| stuck.setting.clone()).collect();
     records.keep(&stuck);
     restored
 }
 
-fn give_back_one(system: &System, left: &Left, restored: &mut Restored) {
+pub(super) fn give_back_one(system: &System, left: &Left, restored: &mut Restored) {
     let Left { setting, old, given, .. } = left;
     let done = match setting.read(system.root()) {
         Ok(now) if setting.is_same(&now, old) => Ok(()),
@@ -107,53 +99,4 @@ fn give_back_one(system: &System, left: &Left, restored: &mut Restored) {
             restored.stuck.push(Stuck { setting, old: to, why });
         }
     }
-}
-
-/// Gives threads that inherited one of our affinities what they would have inherited without us; how many.
-fn heirs(system: &System, records: &Records, began: u64, restored: &mut Restored) -> usize {
-    let root = system.root();
-    let (tasks, mut count) = (Tasks::below(root), 0);
-    let threads =
-        tasks.processes().into_iter().flat_map(|pid| tasks.threads(pid).into_iter().map(move |tid| (pid, tid)));
-    for (pid, tid) in threads {
-        // The kernel's workers go where its work queues may, not where anybody puts them.
-        let is_heir = |stat: &Stat| stat.start_time >= began && stat.is_movable();
-        let Some(stat) = tasks.thread(pid, tid).filter(is_heir) else { continue };
-        let setting = Setting::Affinity { pid, tid, start_time: stat.start_time };
-        if records.get(&setting).is_some() {
-            continue;
-        }
-        let Ok(now) = tasks.allowed(pid, tid).map(|cpus| cpus.to_string()) else { continue };
-        let Some(old) = inherited(root, records, began, &setting, &now) else { continue };
-        if setting.is_same(&now, &old) {
-            continue;
-        }
-        restored.stuck.retain(|stuck| stuck.setting != setting);
-        let before = restored.given_back;
-        give_back_one(system, &Left { given: vec![now], setting, old, number: 0 }, restored);
-        count += restored.given_back - before;
-    }
-    count
-}
-
-/// The CPUs that a thread would have now if we had changed nothing: it has those that we gave to a relative of it in the
-/// journal. `None` if it is no thread, older than the journal, or has others.
-pub(super) fn inherited(root: &Path, records: &Records, began: u64, thread: &Setting, now: &str) -> Option<String> {
-    let Setting::Affinity { pid, start_time, .. } = thread else { return None };
-    if *start_time < began || !records.gave(now) {
-        return None;
-    }
-    let tasks = Tasks::below(root);
-    let mut process = *pid;
-    // A chain of parents ends at process 1 or 2; the count is for a /proc that changes while it is read.
-    for _ in 0..1000 {
-        let stat = tasks.process(process)?;
-        // Records of an earlier process with its number are not its.
-        let mut relatives = records.threads(process, stat.start_time).filter(|left| left.setting != *thread);
-        if let Some(left) = relatives.find(|left| left.is_ours(now)) {
-            return Some(left.old.clone());
-        }
-        process = Some(stat.parent).filter(|parent| *parent != 0)?;
-    }
-    None
 }

@@ -5,6 +5,8 @@ use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
 
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
@@ -18,6 +20,11 @@ pub trait Threads: Debug + Send + Sync {
     /// # Errors
     /// The thread has ended, may not be moved, or has none of these CPUs.
     fn allow(&self, pid: u32, tid: u32, cpus: &CpuList) -> io::Result<()>;
+
+    /// Lets threads go on for a time: those that are about to start others finish that meanwhile.
+    fn pause(&self, time: Duration) {
+        sleep(time);
+    }
 }
 
 /// The threads of the running kernel (`sched_setaffinity`).

@@ -152,14 +152,14 @@ fn the_dead_leave_a_journal_behind_and_others_give_back() {
     let mut journal = begin(&tree);
     journal.apply(&governor("schedutil")).unwrap();
     journal.apply(&highest("1600000")).unwrap();
-    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap(), []);
-    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().is_empty());
+    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap().dead, []);
+    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().dead.is_empty());
     assert_eq!(tree.read(GOVERNOR), "schedutil");
     die(&tree, journal);
-    let left = left_behind(tree.root(), &tree.run()).unwrap();
+    let left = left_behind(tree.root(), &tree.run()).unwrap().dead;
     let changes: Vec<_> = left[0].changes.iter().map(|left| (left.old.as_str(), left.given.as_slice())).collect();
     assert_eq!(changes, [("2000000", &["1600000".to_owned()][..]), ("performance", &["schedutil".to_owned()])]);
-    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap();
+    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap().dead;
     assert_eq!((restored.len(), restored[0].1.given_back), (1, 2));
     assert_eq!([tree.read(GOVERNOR), tree.read(HIGHEST)], ["performance", "2000000"]);
     assert_eq!(journals(&tree), Vec::<PathBuf>::new());
@@ -173,7 +173,7 @@ fn a_line_that_was_cut_off_costs_no_other_line() {
     // In the middle of the last line, with bytes that are no text.
     let last = text.trim_end().rfind('\n').unwrap() + 20;
     fs::write(&path, [&text.as_bytes()[..last], &[0xff]].concat()).unwrap();
-    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap();
+    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap().dead;
     assert_eq!((restored[0].1.given_back, restored[0].1.unread_lines), (1, 1));
     assert_eq!([tree.read(GOVERNOR), tree.read(HIGHEST)], ["performance", "1600000"]);
 }
@@ -186,7 +186,7 @@ fn a_journal_leads_to_no_file_but_those_that_sessions_change() {
     let path = die(&tree, two_changes(&tree));
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("\"policy0\"", "\"../elsewhere\"", 1)).unwrap();
-    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap();
+    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap().dead;
     assert_eq!((restored[0].1.given_back, restored[0].1.unread_lines), (1, 1));
     assert_eq!([tree.read(elsewhere), tree.read(HIGHEST)], ["schedutil\n", "2000000"]);
 }
@@ -201,11 +201,51 @@ fn a_journal_cut_off_anywhere_gives_back_every_change_whose_line_is_whole() {
         // A file that is cut off before it is written again goes to the disk each time.
         fs::remove_file(&path).unwrap();
         fs::write(&path, &text[..length]).unwrap();
-        let left = left_behind(tree.root(), &tree.run()).unwrap();
+        let left = left_behind(tree.root(), &tree.run()).unwrap().dead;
         // The end of a line is not needed for what it says.
         let whole = ends.iter().filter(|end| **end <= length).count();
         assert_eq!(left.iter().map(|left| left.changes.len()).sum::<usize>(), whole.saturating_sub(1), "{length}");
     }
+}
+
+#[test]
+fn what_is_no_journal_is_named_and_keeps_no_other_one_from_being_given_back() {
+    let tree = tree();
+    die(&tree, two_changes(&tree));
+    let changes = tree.run().join("changes");
+    fs::create_dir(changes.join("1-folder.journal")).unwrap();
+    fs::create_dir(changes.join("z-folder.journal")).unwrap();
+    nix::unistd::mkfifo(&changes.join("2-pipe.journal"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", changes.join("3-link.journal")).unwrap();
+    fs::write(changes.join("4-words.journal"), "hello\n").unwrap();
+    let why = |unread: &[ChangeError]| unread.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let said = ["1-folder: it is a folder", "2-pipe: it is no file", "3-link: it is a link"]
+        .into_iter()
+        .chain(["4-words: its first line does not say whose it is", "z-folder: it is a folder"])
+        .filter_map(|words| words.split_once(": "))
+        .map(|(name, why)| {
+            let path = changes.join(format!("{name}.journal"));
+            format!("{}: the journal of changes cannot be read: {why}", path.display())
+        })
+        .collect::<Vec<_>>();
+    let left = left_behind(tree.root(), &tree.run()).unwrap();
+    assert_eq!((left.dead.len(), why(&left.unread)), (1, said.clone()));
+    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap();
+    assert_eq!((restored.dead.len(), restored.dead[0].1.given_back, why(&restored.unread)), (1, 2, said));
+    assert_eq!([tree.read(GOVERNOR), tree.read(HIGHEST)], ["performance", "2000000"]);
+    // They stay, for who looks at them.
+    assert_eq!(journals(&tree).len(), 5);
+}
+
+#[test]
+fn who_lives_gives_back_by_itself_and_is_named() {
+    let tree = tree();
+    let journal = two_changes(&tree);
+    let alive = |owners: &[Owner]| owners.iter().map(|owner| owner.pid).collect::<Vec<_>>();
+    assert_eq!(alive(&left_behind(tree.root(), &tree.run()).unwrap().alive), [std::process::id()]);
+    let restored = restore_left_behind(tree.root(), &tree.run()).unwrap();
+    assert_eq!((restored.dead.len(), alive(&restored.alive)), (0, vec![std::process::id()]));
+    assert_eq!((tree.read(GOVERNOR).as_str(), journal.len()), ("schedutil", 2));
 }
 
 #[test]
@@ -216,15 +256,15 @@ fn another_boot_has_nothing_to_give_back() {
     journal.apply(&governor("schedutil")).unwrap();
     die(&tree, journal);
     tree.write("proc/sys/kernel/random/boot_id", "second\n");
-    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap(), []);
-    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().is_empty());
+    assert_eq!(left_behind(tree.root(), &tree.run()).unwrap().dead, []);
+    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().dead.is_empty());
     assert_eq!((tree.read(GOVERNOR).as_str(), journals(&tree).len()), ("schedutil", 0));
 }
 
 #[test]
 fn a_process_has_one_journal_and_no_folder_means_none() {
     let tree = tree();
-    assert_eq!(left_behind(tree.root(), Path::new("/nowhere")).unwrap(), []);
+    assert_eq!(left_behind(tree.root(), Path::new("/nowhere")).unwrap().dead, []);
     let _journal = begin(&tree);
     let error = Journal::begin(tree.root(), &tree.run()).unwrap_err();
     assert!(error.to_string().contains("the journal of changes cannot be created"), "{error}");
@@ -339,9 +379,9 @@ fn a_long_journal_is_written_anew_and_says_the_same() {
     // Its owner, a clock, the two CPUs that the child was given; nothing of the one that ended.
     assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 4);
     journal.apply(&highest("1400000")).unwrap();
-    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().is_empty());
+    assert!(restore_left_behind(tree.root(), &tree.run()).unwrap().dead.is_empty());
     die(&tree, journal);
-    let restored = &restore_left_behind(tree.root(), &tree.run()).unwrap()[0].1;
+    let restored = &restore_left_behind(tree.root(), &tree.run()).unwrap().dead[0].1;
     assert_eq!((restored.given_back, restored.gone), (2, 0));
     assert_eq!([child.cpus(), tree.read(HIGHEST)], [cpus_of(0), "2000000".to_owned()]);
 }

@@ -101,9 +101,9 @@ impl<'s> Session<'s> {
             Err(error) if is_denied(&error) => Plan::for_host(&host, request).map(|_| Err(error))?,
             locked => locked,
         }?;
-        for (owner, restored) in restore_left_behind(site.system(), &site.folder)? {
-            listener.hear(Notice::LeftBehind(&owner, &restored));
-        }
+        let found = restore_left_behind(site.system(), &site.folder)?;
+        found.dead.iter().for_each(|(owner, restored)| listener.hear(Notice::LeftBehind(owner, restored)));
+        found.unread.iter().for_each(|why| listener.hear(Notice::NoJournal(why)));
         // What was given back just now are facts that have changed.
         let host = site.host()?;
         let plan = Plan::for_host(&host, request)?;

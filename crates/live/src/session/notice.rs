@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::gone::Gone;
-use crate::changes::{Owner, Restored};
+use crate::changes::{ChangeError, Owner, Restored};
 use crate::meter::Measured;
 use crate::metrics::MetricsError;
 use crate::plan::{Backend, Note};
@@ -16,6 +16,8 @@ use crate::{Exit, LeftOut, Uncounted};
 pub enum Notice<'a> {
     /// A process was killed before it gave all back; that was done now.
     LeftBehind(&'a Owner, &'a Restored),
+    /// What has a journal's name cannot be read as one: what it may say stays changed.
+    NoJournal(&'a ChangeError),
     /// What people should know of the plan.
     Note(&'a Note),
     /// A part of the scheduler was left out, as the kernel does not have it.

@@ -19,10 +19,10 @@ use crate::failure::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo tandem attach --all --stats 10
+  sudo tandem attach --stats 10
   sudo tandem attach --isolate shared --application 4242
   sudo tandem attach --isolate dedicated --announce jobs
-  sudo tandem attach --all --metrics 9435 && curl http://127.0.0.1:9435/metrics
+  sudo tandem attach --metrics 9435 && curl http://127.0.0.1:9435/metrics
   sudo systemctl start tandem
 
 It stays until Ctrl-C or SIGTERM, and gives the machine back then. Exit status: 0; 125 if it could not begin; 2 a mistake
@@ -52,15 +52,15 @@ pub struct Attach {
 impl Attach {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
+        // Before anything is changed: an interrupt meanwhile gives it back.
+        let mut events = ProcessEvents::watch()
+            .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let site = site();
         let found = |process: &u32| {
             let missing = || format!("--application {process}: there is no such process, or it is a thread");
             application(&site.root, *process).ok_or_else(|| Failure::Options(missing()))
         };
         let applications = self.applications.iter().map(found).collect::<Result<_, _>>()?;
-        // Before anything is changed: an interrupt meanwhile gives it back.
-        let mut events = ProcessEvents::watch()
-            .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
         let wanted =
             Resident { request: self.mechanisms.request()?, applications, metrics: self.metrics, activity: self.stats };
         Ok(stay(&site, &wanted, &mut events, &mut Speaker { out: context.out, activity: Activity::default() })?)

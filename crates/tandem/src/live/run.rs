@@ -26,7 +26,7 @@ use crate::json::{Destination, JsonOption};
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo tandem run --all -- make -j8
+  sudo tandem run -- make -j8
   sudo tandem run --serial-first --stats 5 -- make -j8
   sudo tandem run --isolate dedicated --governor schedutil --json=run.json -- ./solver input
   sudo tandem run --backend affinity --isolate shared -- ./solver input
@@ -78,11 +78,11 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(&self, context: &mut Context<'_>) -> Result<(), Failure> {
-        let destination = JsonOption::new(self.json.clone(), self.force).open(context)?;
-        let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
-        // Before anything is changed: an interrupt meanwhile gives it back.
+        // Before anything is changed, or a file begun: an interrupt meanwhile gives it back.
         let mut events = ProcessEvents::watch()
             .map_err(|error| Failure::NotStarted(format!("cannot watch for signals: {error}")))?;
+        let destination = JsonOption::new(self.json.clone(), self.force).open(context)?;
+        let identity = user::of_command(self.user.as_deref()).map_err(|error| Failure::Options(error.to_string()))?;
         let name = self.command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
         let wanted = Around {
             request: self.mechanisms.request()?,
@@ -144,7 +144,8 @@ fn outcome(command: String, done: &Done) -> Outcome {
         Ending::Killed(signal) => format!("killed by {signal}"),
         Ending::Unknown => "ended, nobody knows how".to_owned(),
     };
-    let no_mechanism = "no mechanism was on: --all turns on what can act here".to_owned();
+    let no_mechanism =
+        "no mechanism was on, as by default: docs/modes.md says what each of them brings and costs".to_owned();
     let notes = Some(no_mechanism).filter(|_| done.settings.is_empty()).into_iter();
     let said = done.notes.iter().cloned();
     let loaded_again = done.reloads.iter().map(|exit| format!("the scheduler was loaded again: {exit}"));

@@ -17,6 +17,7 @@ pub fn tell(notice: &Notice<'_>) {
             say(&format!("process {} was killed before it gave all back: {}", owner.pid, summary(restored)));
             describe(restored).iter().for_each(|line| say(line));
         }
+        Notice::NoJournal(why) => say(&format!("{why}; look at it, and remove it")),
         Notice::Note(note) => say(&format!("note: {note}")),
         Notice::LeftOut(part) => say(&format!("note: {part}")),
         Notice::Uncounted(missing) => {

@@ -192,7 +192,7 @@ impl Detect {
         let folder = Path::new(FOLDER);
         // What a killed process holds would be measured.
         match restore_left_behind(Path::new(ROOT), folder) {
-            Ok(_) => {}
+            Ok(found) => found.unread.iter().for_each(|why| context.warn(&why.to_string())),
             Err(ChangeError::Journal { why, .. }) if why.kind() == ErrorKind::PermissionDenied => {
                 context.warn("only root may give back what a killed Tandem has left changed, if there is anything");
             }

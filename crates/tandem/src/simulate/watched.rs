@@ -49,6 +49,7 @@ impl<'a> Watched<'a> {
     fn show(&self, now: Nanos) {
         let words = words(self.name, now, self.limit);
         self.watch.interrupt.reached(Some(words.clone()));
+        self.watch.interrupt.tell(&words);
         self.watch.bar.set_message(words);
         self.watch.bar.tick();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //! `tandem ui` as a browser, and as what is no browser, meets it: through a socket.
 
+mod crowded;
 mod refusing;
 mod running;
 
@@ -64,13 +65,19 @@ impl Page {
         Self { process, port: port.parse().unwrap(), token: token.trim_end_matches('/').to_owned(), temporary }
     }
 
-    /// Sends these bytes and reads all that comes back.
+    /// Sends these bytes, says that there are no more, and reads all that comes back.
     fn raw(&self, bytes: &[u8]) -> Vec<u8> {
+        self.exchange(bytes, true)
+    }
+
+    fn exchange(&self, bytes: &[u8], end: bool) -> Vec<u8> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         // A server that refuses may close before all is sent.
         let _ = stream.write_all(bytes);
-        let _ = stream.shutdown(Shutdown::Write);
+        if end {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         answer
@@ -85,7 +92,8 @@ impl Page {
         if !body.is_empty() {
             request += &format!("Content-Length: {}\r\n", body.len());
         }
-        let answer = self.raw(&[format!("{request}\r\n").as_bytes(), body].concat());
+        // As a browser, which keeps its end open.
+        let answer = self.exchange(&[format!("{request}\r\n").as_bytes(), body].concat(), false);
         let end = answer.windows(4).position(|window| window == b"\r\n\r\n");
         let end = end.unwrap_or_else(|| panic!("{method} {path}: {:?}", String::from_utf8_lossy(&answer)));
         let head = String::from_utf8(answer[..end].to_vec()).unwrap();

@@ -97,6 +97,26 @@ fn a_run_that_is_cancelled_ends_at_once_and_the_next_one_begins() {
 }
 
 #[test]
+fn how_far_runs_are_is_told_while_they_go_on() {
+    let page = Page::open();
+    let request = |name: &str, text: &str, runs: u32| {
+        let schedulers = if runs > 1 { vec!["fair", "tandem"] } else { vec!["fair"] };
+        let workload = json!({ "name": name, "text": text });
+        json!({ "machine": { "name": "hikey960" }, "workload": workload, "schedulers": schedulers, "runs": runs })
+            .to_string()
+    };
+    page.post("jobs", &request("long", LONG, 1));
+    let told = |job: &serde_json::Value| job["progress"]["words"].as_str().unwrap_or_default().to_owned();
+    let words = told(&page.wait(0, |job| !told(job).is_empty()));
+    assert!(words.starts_with("long: ") && words.contains(" simulated"), "{words}");
+    page.post("jobs/0/cancel", "{}");
+    page.post("jobs", &request("short", SHORT, 1000));
+    let job = page.wait(1, |job| job["progress"]["runs"]["left_s"].is_number());
+    assert_eq!(job["progress"]["runs"]["of"], 2000, "{job}");
+    page.post("jobs/1/cancel", "{}");
+}
+
+#[test]
 fn ctrl_c_ends_the_page_its_runs_and_leaves_nothing() {
     let mut page = Page::open();
     let request = json!({

@@ -1,4 +1,5 @@
-// A machine or a workload: one that is bundled, or a text that is edited, with mistakes by line and column.
+// A machine or a workload: one that is bundled, or a text that is edited, with mistakes by line and column. What was typed for one is
+// kept while another one is chosen, and asked for before it is replaced.
 
 const DELAY_MS = 250;
 
@@ -16,11 +17,14 @@ export class Source {
     this.editor = this.root.querySelector(".editor");
     this.report = this.root.querySelector(".mistake");
     this.asked = 0;
+    /** What was typed, by the name of what was chosen. */
+    this.drafts = {};
+    this.chosen = null;
     for (const entry of entries) this.fields.name.add(new Option(entry.name, entry.name));
     this.fields.name.addEventListener("change", () => this.choose());
     this.fields.edit.addEventListener("click", () => this.edit(this.editor.hidden));
-    this.fields.revert.addEventListener("click", () => this.load().then(() => this.check()));
-    this.fields.text.addEventListener("input", () => this.checkSoon());
+    this.fields.revert.addEventListener("click", () => this.revert());
+    this.fields.text.addEventListener("input", () => { this.typed = true; this.changed(); this.checkSoon(); });
     this.fields.stem.addEventListener("input", () => this.changed());
     this.fields.open.addEventListener("change", () => this.open());
     this.fields.configuration?.addEventListener("change", () => { this.changed(); if (this.edited) this.checkSoon(); });
@@ -40,6 +44,8 @@ export class Source {
 
   async choose(name) {
     if (name) this.fields.name.value = name;
+    this.keep();
+    this.chosen = this.fields.name.value;
     const entry = this.entry();
     this.root.querySelector(".title").textContent = entry.title;
     if (this.fields.configuration) {
@@ -47,32 +53,92 @@ export class Source {
       this.fields.configuration.replaceChildren(whole, ...entry.configurations.map(([name, title]) => new Option(title || name, name)));
       this.fields.configuration.closest("label").hidden = entry.configurations.length === 0;
     }
+    this.forget();
     if (this.edited) { await this.load(); await this.check(); }
     this.changed();
   }
 
+  /** Keeps what was typed for what is chosen now. */
+  keep() {
+    if (this.chosen && this.typed) this.drafts[this.chosen] = { stem: this.fields.stem.value, text: this.fields.text.value };
+  }
+
+  /** Empties the editor. */
+  forget() {
+    this.fields.text.value = "";
+    this.typed = false;
+  }
+
   async edit(on) {
     if (on && !this.fields.text.value) await this.load();
-    this.editor.hidden = !on;
-    this.fields.edit.textContent = on ? "Use the bundled one" : "Edit";
-    this.fields.edit.setAttribute("aria-expanded", String(on));
+    this.show(on);
     if (on) { this.fields.text.focus(); await this.check(); } else this.tell(null);
     this.changed();
   }
 
+  show(on) {
+    this.editor.hidden = !on;
+    this.fields.edit.textContent = on ? "Use the bundled one" : "Edit";
+    this.fields.edit.setAttribute("aria-expanded", String(on));
+  }
+
+  /** What was typed for what is chosen, or else the bundled text. */
   async load() {
     const name = this.fields.name.value;
-    this.fields.text.value = await this.ask.text(`text/${this.what}/${name}`);
-    this.fields.stem.value = `${name}-edited`;
+    const draft = this.drafts[name];
+    const text = draft?.text ?? await this.ask.text(`text/${this.what}/${name}`);
+    // Another one may have been chosen meanwhile.
+    if (name !== this.fields.name.value) return;
+    this.fields.text.value = text;
+    this.fields.stem.value = draft?.stem ?? `${name}-edited`;
+    this.typed = Boolean(draft);
+  }
+
+  async revert() {
+    if (!this.mayReplace()) return;
+    delete this.drafts[this.chosen];
+    this.forget();
+    await this.load();
+    await this.check();
+    this.changed();
+  }
+
+  /** Whether what was typed may go. */
+  mayReplace() {
+    return !this.typed || confirm("What you have typed here will be lost. Go on?");
   }
 
   async open() {
     const file = this.fields.open.files[0];
     if (!file) return;
-    this.fields.text.value = await file.text();
-    this.fields.stem.value = file.name.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9._-]+/g, "-").replace(/^[^a-z0-9]+/, "") || this.what;
+    if (this.mayReplace()) {
+      this.fields.text.value = await file.text();
+      this.typed = true;
+      this.fields.stem.value = file.name.replace(/\.[^.]*$/, "").toLowerCase().replace(/[^a-z0-9._-]+/g, "-").replace(/^[^a-z0-9]+/, "") || this.what;
+    }
     this.fields.open.value = "";
     await this.check();
+    this.changed();
+  }
+
+  /** All of it, for a page that is loaded again. */
+  state() {
+    this.keep();
+    return { chosen: this.chosen, configuration: this.fields.configuration?.value ?? "", edited: this.edited, drafts: this.drafts, stem: this.fields.stem.value };
+  }
+
+  /** As it was, as far as there is such an entry. */
+  async restore({ chosen, configuration, edited, drafts, stem }) {
+    if (!this.entries.some((entry) => entry.name === chosen)) return;
+    this.drafts = drafts;
+    await this.choose(chosen);
+    if (this.fields.configuration && [...this.fields.configuration.options].some(({ value }) => value === configuration)) this.fields.configuration.value = configuration;
+    if (edited) {
+      await this.load();
+      this.fields.stem.value = stem;
+      this.show(true);
+      await this.check();
+    }
     this.changed();
   }
 
@@ -105,7 +171,7 @@ export class Source {
       const there = document.createElement("button");
       there.type = "button";
       there.textContent = `line ${line}, column ${column}`;
-      there.addEventListener("click", () => this.show(line, column));
+      there.addEventListener("click", () => this.go(line, column));
       this.report.append(there);
     }
     this.report.append(message);
@@ -117,7 +183,7 @@ export class Source {
   }
 
   /** Puts the caret at a place, and scrolls there. Columns count characters, not UTF-16 units. */
-  show(line, column) {
+  go(line, column) {
     const area = this.fields.text;
     const lines = area.value.split("\n");
     const before = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);

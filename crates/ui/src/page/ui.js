@@ -4,6 +4,10 @@ import { Source } from "./editor.js";
 import { summary } from "./results.js";
 
 const POLL_MS = 300;
+/** Runs of each where several are compared, as of `tandem compare`: with one there is no interval. */
+const RUNS_COMPARED = 10;
+/** Where the form is kept for a page that is loaded again: as long as the browser's tab. */
+const KEPT = "tandem form";
 const element = (id) => document.getElementById(id);
 
 /** Requests to the server, whose token is in the page's own address. */
@@ -27,6 +31,9 @@ const sources = {};
 let catalogue;
 let chosen = null;
 let shown = { id: null, results: -1 };
+/** Whether the form has been filled, so that it may be kept; and whether it could be. */
+let filled = false;
+let kept = true;
 
 function describe(list, pairs) {
   const made = document.createElement("dl");
@@ -41,7 +48,7 @@ function describe(list, pairs) {
 }
 
 /** A row of the schedulers. */
-function addRow({ scheduler = catalogue.schedulers[0], governor = "" } = {}) {
+function addRow({ scheduler = catalogue.schedulers[0], governor = "", settings = "" } = {}) {
   const row = document.createElement("li");
   const number = element("rows").children.length + 1;
   row.innerHTML = `<div class="fields">
@@ -52,6 +59,7 @@ function addRow({ scheduler = catalogue.schedulers[0], governor = "" } = {}) {
   const field = (name) => row.querySelector(`[name=${name}]`);
   field("scheduler").value = scheduler;
   field("governor").value = governor;
+  field("settings").value = settings;
   field("remove").setAttribute("aria-label", `Remove scheduler ${number}`);
   field("remove").addEventListener("click", () => { row.remove(); changed(); element("add").focus(); });
   row.addEventListener("input", changed);
@@ -69,17 +77,16 @@ function schedulers() {
 }
 
 function request() {
-  const options = (name) => element("options").querySelector(`[name=${name}]`);
   return {
     machine: sources.machine.value(),
     workload: sources.workload.value(),
     schedulers: schedulers(),
-    runs: Number(options("runs").value),
-    seed: Number(options("seed").value),
-    settings: options("settings").value.trim(),
-    duration: options("duration").value.trim(),
-    kernel: options("kernel").value,
-    quiet: options("quiet").checked,
+    runs: Number(option("runs").value),
+    seed: Number(option("seed").value),
+    settings: option("settings").value.trim(),
+    duration: option("duration").value.trim(),
+    kernel: option("kernel").value,
+    quiet: option("quiet").checked,
   };
 }
 
@@ -87,8 +94,49 @@ function changed() {
   element("refused").textContent = "";
   const rows = element("rows").children;
   for (const row of rows) row.querySelector("[name=remove]").disabled = rows.length === 1;
-  const several = rows.length > 1 || Number(element("options").querySelector("[name=runs]").value) > 1;
+  const runs = option("runs");
+  if (!runs.dataset.typed) runs.value = rows.length > 1 ? RUNS_COMPARED : 1;
+  const several = rows.length > 1 || Number(runs.value) > 1;
   document.querySelector(".primary").textContent = several ? "Compare" : "Run";
+  if (filled) keep();
+}
+
+const option = (name) => element("options").querySelector(`[name=${name}]`);
+const OPTIONS = ["runs", "seed", "kernel", "duration", "settings"];
+
+/** Keeps the form for a page that is loaded again. */
+function keep() {
+  const row = (node) => Object.fromEntries(["scheduler", "governor", "settings"].map((name) => [name, node.querySelector(`[name=${name}]`).value]));
+  const form = {
+    machine: sources.machine.state(),
+    workload: sources.workload.state(),
+    rows: [...element("rows").children].map(row),
+    options: Object.fromEntries(OPTIONS.map((name) => [name, option(name).value])),
+    quiet: option("quiet").checked,
+    typed: Boolean(option("runs").dataset.typed),
+  };
+  try {
+    sessionStorage.setItem(KEPT, JSON.stringify(form));
+    kept = true;
+  } catch {
+    // There is no room for a text of megabytes: the browser asks before it goes.
+    sessionStorage.removeItem(KEPT);
+    kept = false;
+  }
+}
+
+/** The form as it was kept; whether it was. */
+async function restore() {
+  let form;
+  try { form = JSON.parse(sessionStorage.getItem(KEPT)); } catch { return false; }
+  if (!form) return false;
+  for (const what of ["machine", "workload"]) await sources[what].restore(form[what]);
+  form.rows.forEach(addRow);
+  for (const name of OPTIONS) option(name).value = form.options[name];
+  option("quiet").checked = form.quiet;
+  if (form.typed) option("runs").dataset.typed = "yes";
+  changed();
+  return true;
 }
 
 async function run(event) {
@@ -140,6 +188,21 @@ function set(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** How far a job is, in the words of a terminal. */
+function progress({ progress }) {
+  if (!progress) return "";
+  if (progress.words) return progress.words;
+  const { done, of, left_s: left } = progress.runs;
+  return `${done}/${of} runs${left === null ? "" : `, ${time(left)} left`}`;
+}
+
+/** Seconds, for people. */
+function time(seconds) {
+  const whole = Math.ceil(seconds);
+  if (whole < 100) return `${whole} s`;
+  return whole < 6000 ? `${Math.ceil(whole / 60)} min` : `${Math.ceil(whole / 3600)} h`;
+}
+
 async function showJob(job) {
   const section = element("job");
   section.hidden = !job;
@@ -149,9 +212,13 @@ async function showJob(job) {
   set(section.querySelector("h3"), `${words[1] === "compare" ? "Comparison" : "Run"} ${job.id + 1}: ${words[2]}`);
   const bar = section.querySelector("progress");
   bar.hidden = over;
-  if (job.state === "running" && job.done === 0) bar.removeAttribute("value"); else bar.value = job.done / job.runs;
+  const runs = job.progress?.runs;
+  if (job.state === "running" && !runs && job.done === 0) bar.removeAttribute("value");
+  else bar.value = runs ? runs.done / runs.of : job.done / job.runs;
   const count = job.runs > 1 ? `, ${job.done} of ${job.runs} runs of each` : "";
-  set(element("state"), `${SIGNS[job.state]} ${WORDS[job.state]}${count}${job.seconds ? `, ${job.seconds.toFixed(over ? 1 : 0)} s` : ""}`);
+  const seconds = job.seconds ? `, ${job.seconds.toFixed(over ? 1 : 0)} s${over ? "" : " so far"}` : "";
+  set(element("state"), `${SIGNS[job.state]} ${WORDS[job.state]}${count}${seconds}`);
+  set(element("reached"), progress(job));
   element("cancel").hidden = over;
   const said = job.said.trim();
   set(element("said"), said);
@@ -227,12 +294,15 @@ async function start() {
   for (const what of ["machine", "workload"]) sources[what] = new Source(what, catalogue[`${what}s`], ask, changed);
   await sources.machine.choose("hikey960");
   await sources.workload.choose("forkjoin");
-  addRow();
+  if (!await restore()) addRow();
+  filled = true;
   element("add").addEventListener("click", () => {
     const next = catalogue.schedulers.find((name) => !schedulers().some((own) => own.split(/[,+]/)[0] === name));
     addRow({ scheduler: next }).querySelector("input").focus();
   });
+  option("runs").addEventListener("input", (event) => { event.target.dataset.typed = "yes"; });
   element("options").addEventListener("input", changed);
+  addEventListener("beforeunload", (event) => { if (!kept) event.preventDefault(); });
   element("form").addEventListener("submit", run);
   element("cancel").addEventListener("click", () => ask.post(`jobs/${chosen}/cancel`, {}).then(poll));
   element("copy").addEventListener("click", async () => {

@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -218,10 +219,54 @@ impl Drop for FakeScheduler {
 #[derive(Debug)]
 pub(super) struct FakeThreads {
     pub(super) root: PathBuf,
+    pub(super) meanwhile: Arc<Mutex<Meanwhile>>,
+}
+
+/// What happens while threads are moved.
+#[derive(Debug, Default)]
+pub(super) struct Meanwhile {
+    /// Moves so far.
+    pub(super) moves: usize,
+    /// The move before which a fork of process 500 begins.
+    pub(super) fork_before: Option<usize>,
+    /// The fork that is under way, with the CPUs that the child will have.
+    pub(super) fork: Option<String>,
+    /// A process that ends when it is moved, and the child that it has started before.
+    pub(super) ends_at_move: Option<(u32, u32)>,
+    /// The move before which a copy of the folder is made, and where.
+    pub(super) copy_before: Option<(usize, PathBuf)>,
+}
+
+impl FakeThreads {
+    fn before_move(&self) {
+        let mut meanwhile = self.meanwhile.lock().unwrap();
+        if meanwhile.fork_before == Some(meanwhile.moves) {
+            meanwhile.fork = Some(super::world::begin_fork(&self.root));
+        }
+        if let Some((_, place)) = meanwhile.copy_before.as_ref().filter(|(at, _)| *at == meanwhile.moves) {
+            super::world::copy(&self.root, place);
+        }
+        meanwhile.moves += 1;
+    }
 }
 
 impl Threads for FakeThreads {
+    /// The fork that is under way ends.
+    fn pause(&self, _: Duration) {
+        if let Some(cpus) = self.meanwhile.lock().unwrap().fork.take() {
+            super::world::end_fork(&self.root, &cpus);
+        }
+    }
+
     fn allow(&self, pid: u32, tid: u32, cpus: &CpuList) -> io::Result<()> {
+        self.before_move();
+        let ends = self.meanwhile.lock().unwrap().ends_at_move.take_if(|(process, _)| *process == pid);
+        if let Some((process, child)) = ends {
+            super::world::process(&self.root, 7, [child, 500], "child", &format!("{}99", std::process::id()));
+            fs::write(self.root.join(format!("proc/{child}/task/{child}/status")), "Cpus_allowed_list:\t0\n")?;
+            fs::remove_dir_all(self.root.join(format!("proc/{process}")))?;
+            return Err(Errno::ESRCH.into());
+        }
         let file = self.root.join(format!("proc/{pid}/task/{tid}/status"));
         let text = fs::read_to_string(&file)?;
         let cpus = cpus.and(&CpuList::parse(ALL).unwrap());
@@ -272,6 +317,7 @@ impl Listener for Heard {
             Notice::LeftBehind(owner, restored) => {
                 format!("process {} had left {} changes", owner.pid, restored.given_back)
             }
+            Notice::NoJournal(why) => format!("no journal: {why}"),
             Notice::Note(note) => format!("note: {note}"),
             Notice::LeftOut(part) => format!("note: {part}"),
             Notice::Uncounted(missing) => format!("no counter for {}", missing.map),

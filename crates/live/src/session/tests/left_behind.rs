@@ -43,6 +43,25 @@ fn the_next_session_gives_back_what_a_killed_one_has_left_and_then_makes_its_own
 }
 
 #[test]
+fn a_folder_where_journals_are_keeps_no_session_from_beginning() {
+    let world = World::new();
+    crash(&world);
+    let folder = world.site.folder.join("changes/1-1.journal");
+    fs::create_dir(&folder).unwrap();
+    let session = Session::begin(&world.site, &request("isolate=shared"), Instant::now(), &mut world.listener());
+    assert_eq!(
+        world.log()[..2],
+        [
+            "session: process 4194000 had left 2 changes".to_owned(),
+            format!("session: no journal: {}: the journal of changes cannot be read: it is a folder", folder.display()),
+        ]
+    );
+    drop(session.unwrap());
+    fs::remove_dir(folder).unwrap();
+    world.assert_given_back();
+}
+
+#[test]
 fn what_another_program_has_changed_since_stays_so_and_is_said() {
     let world = World::new();
     let mut listener = world.listener();

@@ -8,6 +8,7 @@ mod around;
 mod ending;
 mod energy;
 mod fakes;
+mod first_moments;
 mod flood;
 mod left_behind;
 mod limits;

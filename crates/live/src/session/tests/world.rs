@@ -11,7 +11,9 @@ use std::time::Duration;
 use nix::unistd::getuid;
 use tandem_loader::steering::Mode;
 
-use super::fakes::{ALL, Facts, FakeCommand, FakeKernel, FakeProfiles, FakeThreads, Heard, Log, STATE, governors};
+use super::fakes::{
+    ALL, Facts, FakeCommand, FakeKernel, FakeProfiles, FakeThreads, Heard, Log, Meanwhile, STATE, governors,
+};
 use crate::control::peers::named::NamedPeers;
 use crate::meter::KernelEvents;
 use crate::session::Site;
@@ -27,6 +29,7 @@ pub(super) struct World {
     tree: Tree,
     log: Log,
     facts: Arc<Mutex<Facts>>,
+    pub(super) meanwhile: Arc<Mutex<Meanwhile>>,
     pub(super) site: Site,
 }
 
@@ -39,7 +42,8 @@ impl World {
         let (log, facts) = (Log::default(), Arc::<Mutex<Facts>>::default());
         let root = tree.root().to_owned();
         let kernel = FakeKernel { root: root.clone(), log: Arc::clone(&log), facts: Arc::clone(&facts) };
-        let threads = FakeThreads { root: root.clone() };
+        let meanwhile = Arc::<Mutex<Meanwhile>>::default();
+        let threads = FakeThreads { root: root.clone(), meanwhile: Arc::clone(&meanwhile) };
         let (folder, energy) = (root.join("run/tandem"), Box::new(KernelEvents));
         let root_again = root.clone();
         let site = Site {
@@ -53,7 +57,7 @@ impl World {
             cpu_time: || Duration::ZERO,
             patience: testing::PATIENCE,
         };
-        let world = Self { tree, log, facts, site };
+        let world = Self { tree, log, facts, meanwhile, site };
         world.furnish();
         world.process(std::process::id(), 1, "tandem");
         world
@@ -144,8 +148,7 @@ impl World {
 
     /// The CPUs that a process's first thread may use.
     pub(super) fn cpus(&self, pid: u32) -> String {
-        let status = self.read(&format!("proc/{pid}/task/{pid}/status"));
-        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap().to_owned()
+        cpus(&self.site.root, pid)
     }
 
     /// The processor chooses clocks, and what they draw is known; the scheduler has this mode.
@@ -274,6 +277,12 @@ pub(super) fn hotplug() -> Exit {
     Exit { kind: 65, code, reason: "unregistered from the main kernel".to_owned(), message, dump: String::new() }
 }
 
+/// The CPUs that the first thread of a process below `root` may use.
+pub(super) fn cpus(root: &Path, pid: u32) -> String {
+    let status = fs::read_to_string(root.join(format!("proc/{pid}/task/{pid}/status"))).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap().to_owned()
+}
+
 /// Writes a process's files; `[pid, parent]`.
 pub(super) fn process(root: &Path, user: u32, [pid, parent]: [u32; 2], name: &str, start_time: &str) {
     let stat = format!("{pid} ({name}) S {parent} 0 0 0 0 0 0 0 0 0 0 0 0 0 20 0 1 0 {start_time} 0\n");
@@ -284,5 +293,44 @@ pub(super) fn process(root: &Path, user: u32, [pid, parent]: [u32; 2], name: &st
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("stat"), &stat).unwrap();
         fs::write(folder.join("status"), &status).unwrap();
+    }
+}
+
+/// The process 500 begins to fork: the CPUs that its child will have.
+pub(super) fn begin_fork(root: &Path) -> String {
+    replace(root, "stat", ") S ", ") R ");
+    let status = fs::read_to_string(root.join("proc/500/task/500/status")).unwrap();
+    status.split_once("Cpus_allowed_list:\t").unwrap().1.trim().to_owned()
+}
+
+/// The child, process 501, is there.
+pub(super) fn end_fork(root: &Path, cpus: &str) {
+    process(root, getuid().as_raw(), [501, 500], "child", &format!("{}99", std::process::id()));
+    let file = root.join("proc/501/task/501/status");
+    let status = fs::read_to_string(&file).unwrap();
+    fs::write(&file, status.replace(&format!("list:\t{ALL}"), &format!("list:\t{cpus}"))).unwrap();
+    replace(root, "stat", ") R ", ") S ");
+}
+
+/// Changes what a file of process 500 says, for its thread, too.
+fn replace(root: &Path, file: &str, old: &str, new: &str) {
+    for folder in ["proc/500", "proc/500/task/500"] {
+        let path = root.join(folder).join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace(old, new)).unwrap();
+    }
+}
+
+/// Copies the files of a folder, but for sockets.
+pub(super) fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let kind = entry.file_type().unwrap();
+        let place = to.join(entry.file_name());
+        if kind.is_dir() {
+            copy(&entry.path(), &place);
+        } else if kind.is_file() {
+            fs::copy(entry.path(), place).unwrap();
+        }
     }
 }
