@@ -10,6 +10,9 @@ failures=0 doubts=0
 # The guest's /tmp may be the host's, which is only to be read.
 [ -w "${TMPDIR:-/tmp}" ] || export TMPDIR=/var/tmp
 
+# What tests look for in a text must not be broken over two lines: a pipe would have 100 columns.
+export COLUMNS=1000
+
 # ok CLAIM [NUMBERS]
 ok() {
     printf 'ok         %s%s\n' "$1" "${2:+  ($2)}"
