@@ -38,6 +38,8 @@ pub struct Execution {
     arguments: Vec<Arguments>,
     /// The instruction with which a program last returned.
     pub(crate) exited: usize,
+    /// What that was before the last one returned.
+    pub(super) exited_before: usize,
     /// Whether the budget was used up where the function returned that a loop of the interpreter began with.
     pub(super) over_at_exit: bool,
     /// How often each instruction was executed, if somebody wants to know.
@@ -222,7 +224,7 @@ impl Execution {
     #[inline(never)]
     pub(super) fn leave(&mut self, depth: usize, regs: &mut Registers, pc: usize) -> Option<usize> {
         if self.depth <= depth {
-            self.exited = pc;
+            (self.exited_before, self.exited) = (self.exited, pc);
             return None;
         }
         self.depth -= 1;

@@ -53,6 +53,7 @@ pub(crate) fn execute(
     let result = result.map_err(|fault| fault.located(|| vm.execution.backtrace(&held.code)));
     vm.execution.depth = depth;
     vm.execution.outer_frames = outer_frames;
+    vm.execution.over_at_exit = false;
     held.put_back(vm);
     result
 }
@@ -126,17 +127,20 @@ pub(crate) fn interpret(
     pc: usize,
     args: Args,
 ) -> Result<u64, Fault> {
-    let (depth, exited) = (vm.execution.depth, vm.execution.exited);
+    let depth = vm.execution.depth;
     let mut regs = [0; 16];
     regs[1..6].copy_from_slice(&args);
     regs[10] = vm.execution.frames[depth - 1].stack;
     vm.execution.over_at_exit = false;
     let result = run_loop::<false>(vm, host, code, code.insns[pc].imm as usize, regs);
-    if result.is_err() && vm.execution.over_at_exit {
-        // A function that is not the first one is left before the budget is compared.
+    // A function that is not the first one is left before the budget is compared, and where it returned is not kept.
+    if vm.execution.over_at_exit {
         vm.execution.leave_at(vm.execution.frames[depth - 1].pc as usize);
     }
-    (vm.execution.exited, vm.execution.over_at_exit) = (exited, false);
+    if result.is_ok() || vm.execution.over_at_exit {
+        vm.execution.exited = vm.execution.exited_before;
+    }
+    vm.execution.over_at_exit = false;
     result
 }
 
