@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
-//! Connections: on 127.0.0.1 alone, few at a time ([`door`](crate::door)), each request bounded in bytes and in time.
+//! Connections: on 127.0.0.1 alone, few at a time ([`door`]), each request bounded in bytes and in time.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
