@@ -111,18 +111,23 @@ static __always_inline u32 line_random_cpu(struct line *line)
 }
 
 /*
- * Bounds what a task has saved up by sleep, and as much what it is ahead: it has run where those that wait may not, and owes them
- * nothing.
+ * Bounds what a task has saved up by sleep, by a clock that is at @now, and as much what it is ahead: it has run where those that wait
+ * may not, and owes them nothing.
  */
-static __always_inline void line_bound(struct queues_task *task, struct line *line)
+static __always_inline void line_bound_by(struct queues_task *task, u64 now)
 {
-	u64 now = *line_clock(task, line);
 	s64 behind = now - task->vtime, most = task->credit;
 
 	if (behind > most)
 		task->vtime = now - most;
 	else if (behind < -most)
 		task->vtime = now + most;
+}
+
+/* The same by the clock of a line. */
+static __always_inline void line_bound(struct queues_task *task, struct line *line)
+{
+	line_bound_by(task, *line_clock(task, line));
 }
 
 /* Charges a task for what it has run since it was last charged; how much that is, ns. */

@@ -31,18 +31,6 @@ static __always_inline bool pinned_enter(struct queues_task *task, struct queues
 	return known;
 }
 
-/* Bounds what a task that has slept is behind or ahead of those that share its CPU. */
-static __always_inline void pinned_bound_woken(struct queues_task *task, struct queues_cpu *cctx)
-{
-	u64 now = cctx->pinned_vtime + cctx->pinned_moved;
-	s64 behind = now - task->vtime, most = task->credit;
-
-	if (behind > most)
-		task->vtime = now - most;
-	else if (behind < -most)
-		task->vtime = now + most;
-}
-
 /* Bounds what a task that is to wait for its CPU is behind or ahead: with all others there, if it has been there and has not slept. */
 static __noinline int pinned_bound(struct queues_task *task, struct queues_cpu *cctx)
 {
@@ -51,7 +39,7 @@ static __noinline int pinned_bound(struct queues_task *task, struct queues_cpu *
 
 	if (!known || !task->ran_on) {
 		if (pinned_has_company(cctx))
-			pinned_bound_woken(task, cctx);
+			line_bound_by(task, cctx->pinned_vtime + cctx->pinned_moved);
 		else
 			line_bound(task, line_at(cctx->line));
 		return 0;
