@@ -49,29 +49,33 @@ fn seen(host: Host) -> Seen {
     Seen { host, machine, told }
 }
 
-#[test]
-fn descriptions_and_loaders_see_the_same_kinds_capacities_and_clocks() {
-    for Seen { host, machine, told } in all() {
-        let described = described(machine, told);
-        for (described, told) in described.iter().zip(told) {
-            // Work per clock has four digits, which a capacity of 1024 may miss by one.
-            assert!(described.1.abs_diff(told.1) <= 1, "{}: {described:?} {told:?}", host.name);
-            assert_eq!(described.2, told.2, "{}: CPU {}", host.name, told.0);
-        }
-        let all: Vec<u64> = host.kinds.iter().map(|kind| kind.capacity).collect();
-        assert!(told.iter().all(|(_, capacity, _)| all.contains(capacity)), "{}: {told:?}", host.name);
-    }
-}
+mod long {
+    use super::*;
 
-/// Kinds are one another's neighbours in the catalogue's sense: CPUs of one kind have one core type.
-#[test]
-fn cpus_of_one_capacity_are_of_one_core_type() {
-    for Seen { host, machine, told } in all() {
-        let kind = |cpu: CpuId| machine.cluster(cpu).core_type;
-        for pair in told.windows(2) {
-            let [one, other] = [pair[0], pair[1]];
-            let differ = kind(CpuId::at(one.0)) != kind(CpuId::at(other.0));
-            assert!(one.1 == other.1 || differ, "{}: CPUs {} and {}", host.name, one.0, other.0);
+    /// Kinds are one another's neighbours in the catalogue's sense: CPUs of one kind have one core type.
+    #[test]
+    fn cpus_of_one_capacity_are_of_one_core_type() {
+        for Seen { host, machine, told } in all() {
+            let kind = |cpu: CpuId| machine.cluster(cpu).core_type;
+            for pair in told.windows(2) {
+                let [one, other] = [pair[0], pair[1]];
+                let differ = kind(CpuId::at(one.0)) != kind(CpuId::at(other.0));
+                assert!(one.1 == other.1 || differ, "{}: CPUs {} and {}", host.name, one.0, other.0);
+            }
+        }
+    }
+
+    #[test]
+    fn descriptions_and_loaders_see_the_same_kinds_capacities_and_clocks() {
+        for Seen { host, machine, told } in all() {
+            let described = described(machine, told);
+            for (described, told) in described.iter().zip(told) {
+                // Work per clock has four digits, which a capacity of 1024 may miss by one.
+                assert!(described.1.abs_diff(told.1) <= 1, "{}: {described:?} {told:?}", host.name);
+                assert_eq!(described.2, told.2, "{}: CPU {}", host.name, told.0);
+            }
+            let all: Vec<u64> = host.kinds.iter().map(|kind| kind.capacity).collect();
+            assert!(told.iter().all(|(_, capacity, _)| all.contains(capacity)), "{}: {told:?}", host.name);
         }
     }
 }

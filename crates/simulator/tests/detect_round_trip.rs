@@ -88,23 +88,28 @@ fn busy_watts(machine: &Machine, id: CpuId) -> f64 {
     domain.opps.last().map_or(0.0, |opp| opp.dynamic_watts + opp.leakage_watts)
 }
 
-#[test]
-fn every_machine_of_the_catalogue_comes_back() {
-    for name in catalogue::names() {
-        let machine = Machine::load(name).expect("a bundled machine");
-        let (detected, _) = describe(&files(&machine));
-        let found = Machine::parse(name, Path::new("found.toml"), &detected.toml, None).expect("a valid description");
-        assert_eq!(found.cpus.len(), machine.cpus.len(), "{name}");
-        for id in (0..machine.cpus.len()).map(CpuId::at) {
-            assert_eq!(seen(&found, id), seen(&machine, id), "{name}, CPU {id}");
-            let (got, expected) = (&found.cpus[id.index()], &machine.cpus[id.index()]);
-            let near = |got: u32, expected: u32| got.abs_diff(expected) <= 1 + expected / 20;
-            let speed = shown_speed(&machine, id);
-            assert!(near(got.speed, speed), "{name}, CPU {id}: speed {}, was {speed}", got.speed);
-            assert!(near(got.capacity, expected.capacity), "{name}, CPU {id}: capacity {}", got.capacity);
-            assert_eq!(got.itmt_priority, expected.itmt_priority, "{name}, CPU {id}");
-            let (got, expected) = (busy_watts(&found, id), busy_watts(&machine, id));
-            assert!((got - expected).abs() <= 1e-3 * expected, "{name}, CPU {id}: {got} W, was {expected} W");
+mod long {
+    use super::*;
+
+    #[test]
+    fn every_machine_of_the_catalogue_comes_back() {
+        for name in catalogue::names() {
+            let machine = Machine::load(name).expect("a bundled machine");
+            let (detected, _) = describe(&files(&machine));
+            let found =
+                Machine::parse(name, Path::new("found.toml"), &detected.toml, None).expect("a valid description");
+            assert_eq!(found.cpus.len(), machine.cpus.len(), "{name}");
+            for id in (0..machine.cpus.len()).map(CpuId::at) {
+                assert_eq!(seen(&found, id), seen(&machine, id), "{name}, CPU {id}");
+                let (got, expected) = (&found.cpus[id.index()], &machine.cpus[id.index()]);
+                let near = |got: u32, expected: u32| got.abs_diff(expected) <= 1 + expected / 20;
+                let speed = shown_speed(&machine, id);
+                assert!(near(got.speed, speed), "{name}, CPU {id}: speed {}, was {speed}", got.speed);
+                assert!(near(got.capacity, expected.capacity), "{name}, CPU {id}: capacity {}", got.capacity);
+                assert_eq!(got.itmt_priority, expected.itmt_priority, "{name}, CPU {id}");
+                let (got, expected) = (busy_watts(&found, id), busy_watts(&machine, id));
+                assert!((got - expected).abs() <= 1e-3 * expected, "{name}, CPU {id}: {got} W, was {expected} W");
+            }
         }
     }
 }

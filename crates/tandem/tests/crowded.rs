@@ -56,19 +56,6 @@ const SMALL: [(&str, &str, Counts); 3] = [
     ("#define MAX_APPLICATION_PROCESSES 2", "isolate_crowded", |_| true),
 ];
 
-/// All three at once, as compiling takes longer than all that is run.
-#[test]
-fn what_finds_no_room_runs_is_counted_and_still_belongs_to_the_application() {
-    let small = Variant::new(&SMALL.map(|(size, ..)| size).join("\n"));
-    assert_goes_on(&small, &SMALL.map(|(_, counted, counts)| (counted, counts)));
-    let [crowded, roomy] = [small, Variant::carried()].map(|variant| {
-        let report = variant.report(&workload(), "hikey960", "isolate=dedicated");
-        report["cpus"][0]["busy_s"].as_f64().unwrap()
-    });
-    // Only noise is on the OS CPU.
-    assert!(crowded < 1.5 * roomy, "{crowded} s against {roomy} s");
-}
-
 #[test]
 #[ignore = "compiles three objects: `make soak`; the test above fills all maps at once"]
 fn what_finds_no_room_in_one_map_alone_runs_and_is_counted() {
@@ -77,10 +64,27 @@ fn what_finds_no_room_in_one_map_alone_runs_and_is_counted() {
     }
 }
 
-#[test]
-fn tasks_for_which_no_memory_is_left_run_and_are_counted() {
-    let none = "#include \"bpf/include/scx.bpf.h\"\n\
-        #define bpf_task_storage_get(map, p, value, flags) \\\n\
-        ((flags) && (p)->pid % 2 ? (void *)0 : bpf_task_storage_get(map, p, value, flags))";
-    assert_goes_on(&Variant::new(none), &[("base_unknown", |_| true)]);
+mod long {
+    use super::*;
+
+    /// All three at once, as compiling takes longer than all that is run.
+    #[test]
+    fn what_finds_no_room_runs_is_counted_and_still_belongs_to_the_application() {
+        let small = Variant::new(&SMALL.map(|(size, ..)| size).join("\n"));
+        assert_goes_on(&small, &SMALL.map(|(_, counted, counts)| (counted, counts)));
+        let [crowded, roomy] = [small, Variant::carried()].map(|variant| {
+            let report = variant.report(&workload(), "hikey960", "isolate=dedicated");
+            report["cpus"][0]["busy_s"].as_f64().unwrap()
+        });
+        // Only noise is on the OS CPU.
+        assert!(crowded < 1.5 * roomy, "{crowded} s against {roomy} s");
+    }
+
+    #[test]
+    fn tasks_for_which_no_memory_is_left_run_and_are_counted() {
+        let none = "#include \"bpf/include/scx.bpf.h\"\n\
+            #define bpf_task_storage_get(map, p, value, flags) \\\n\
+            ((flags) && (p)->pid % 2 ? (void *)0 : bpf_task_storage_get(map, p, value, flags))";
+        assert_goes_on(&Variant::new(none), &[("base_unknown", |_| true)]);
+    }
 }

@@ -87,37 +87,6 @@ fn the_names_of_counters_and_states_are_the_objects() {
 }
 
 #[test]
-fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
-    let places: Vec<(&str, &str)> =
-        MACHINES.iter().flat_map(|machine| BUNDLED.iter().map(move |(workload, _)| (*workload, *machine))).collect();
-    places.par_iter().for_each(|(workload, machine)| {
-        let explained = json(&format!("{workload} -m {machine} --limit 300ms --no-advice"));
-        let report = simulated("all=true", workload, machine);
-        for mechanism in mechanisms() {
-            let entry = of(&explained, &mechanism.name);
-            let place = format!("{} for {workload} on {machine}: {entry}", mechanism.name);
-            let variable = mechanism.state();
-            let state = &report.states.iter().find(|(name, _)| *name == variable).unwrap().1;
-            let its = || report.statistics.iter().filter(|(name, _)| name.starts_with(&mechanism.prefix));
-            if entry["verdict"] == "inert" {
-                assert_eq!(entry["state"], state.as_str(), "{place}");
-                assert_eq!(its().map(|(_, count)| count).sum::<u64>(), 0, "{place}");
-                assert!(entry["counters"].as_array().unwrap().is_empty(), "{place}");
-            } else {
-                assert_eq!((&entry["state"], state.as_str()), (&"active".into(), "active"), "{place}");
-            }
-            let acts = mechanism.counters.iter().filter(|counter| counter.acts).any(|counter| {
-                let named = |entry: &&Value| entry["name"] == counter.name.as_str();
-                entry["counters"].as_array().unwrap().iter().any(|entry| named(&entry))
-            });
-            assert_eq!(entry["verdict"] == "acts", acts, "{place}");
-            // Every state has words of its own.
-            assert!(!entry["why"].as_str().unwrap().contains("The scheduler says"), "{place}");
-        }
-    });
-}
-
-#[test]
 fn a_machine_alone_says_what_can_act() {
     let verdicts = |arguments: &str| -> Vec<String> {
         let json = json(arguments);
@@ -297,5 +266,38 @@ mod long {
         assert_eq!(explained, ask());
         assert!(!explain("noise -m smp-8 --limit 200ms --no-advice").unwrap().contains("Advice"));
         assert_eq!(json("-m smp-8")["advice"], Value::Null);
+    }
+
+    #[test]
+    fn what_is_called_inert_is_inert_wherever_it_is_simulated() {
+        let places: Vec<(&str, &str)> = MACHINES
+            .iter()
+            .flat_map(|machine| BUNDLED.iter().map(move |(workload, _)| (*workload, *machine)))
+            .collect();
+        places.par_iter().for_each(|(workload, machine)| {
+            let explained = json(&format!("{workload} -m {machine} --limit 300ms --no-advice"));
+            let report = simulated("all=true", workload, machine);
+            for mechanism in mechanisms() {
+                let entry = of(&explained, &mechanism.name);
+                let place = format!("{} for {workload} on {machine}: {entry}", mechanism.name);
+                let variable = mechanism.state();
+                let state = &report.states.iter().find(|(name, _)| *name == variable).unwrap().1;
+                let its = || report.statistics.iter().filter(|(name, _)| name.starts_with(&mechanism.prefix));
+                if entry["verdict"] == "inert" {
+                    assert_eq!(entry["state"], state.as_str(), "{place}");
+                    assert_eq!(its().map(|(_, count)| count).sum::<u64>(), 0, "{place}");
+                    assert!(entry["counters"].as_array().unwrap().is_empty(), "{place}");
+                } else {
+                    assert_eq!((&entry["state"], state.as_str()), (&"active".into(), "active"), "{place}");
+                }
+                let acts = mechanism.counters.iter().filter(|counter| counter.acts).any(|counter| {
+                    let named = |entry: &&Value| entry["name"] == counter.name.as_str();
+                    entry["counters"].as_array().unwrap().iter().any(|entry| named(&entry))
+                });
+                assert_eq!(entry["verdict"] == "acts", acts, "{place}");
+                // Every state has words of its own.
+                assert!(!entry["why"].as_str().unwrap().contains("The scheduler says"), "{place}");
+            }
+        });
     }
 }

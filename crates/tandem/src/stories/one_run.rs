@@ -210,29 +210,6 @@ fn machines_are_shown_with_their_sources_if_asked() {
     assert!(sources.contains("hi3660-hikey960.dts"), "{sources}");
 }
 
-#[test]
-fn a_bench_has_a_row_per_size_and_the_memory_below() {
-    let text = Story::new().tandem("bench --quick --cpus 8,16").unwrap();
-    let rows: Vec<&str> = text.lines().collect();
-    assert!(rows[1].trim_start().starts_with("8     16"), "{text}");
-    assert!(rows[2].trim_start().starts_with("16     32"), "{text}");
-    assert!(rows[4].starts_with("100 000 tasks on 256 CPUs: peak memory "), "{text}");
-    // 7 workloads with 4 schedulers are 28 runs on each machine, and 56 more of applications alone.
-    let matrix =
-        rows.iter().find(|row| row.starts_with("matrix of 5 machines × 7 workloads × 4 schedulers × 1 seed: ×"));
-    assert!(matrix.is_some_and(|row| row.contains(" of 420 one after another")), "{text}");
-}
-
-#[test]
-fn a_bench_runs_as_many_simulations_at_once_as_asked_and_adds_them_up() {
-    // Each run of the mock has 5678 events.
-    let one = Story::new().tandem("bench --quick --cpus 8 --scheduler fair+performance").unwrap();
-    assert!(one.contains(" MiB of the process, 5 678 events in "), "{one}");
-    let three = Story::new().tandem("bench --quick --cpus 8 --scheduler fair+performance --threads 3").unwrap();
-    assert!(three.contains("100 000 tasks on 256 CPUs in each of 3 runs: peak memory "), "{three}");
-    assert!(three.contains(" MiB of the process, 17 034 events in "), "{three}");
-}
-
 /// Paths of all fields, as the document writes them: `apps[].name`. Maps from clocks and idle states to seconds are
 /// left out: the machine, not the schema, gives their keys.
 fn fields(value: &Value) -> BTreeSet<String> {
@@ -261,5 +238,32 @@ fn collect(value: &Value, path: String, paths: &mut BTreeSet<String>) {
             _ => drop(paths.insert(path)),
         },
         _ => drop(paths.insert(path)),
+    }
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn a_bench_runs_as_many_simulations_at_once_as_asked_and_adds_them_up() {
+        // Each run of the mock has 5678 events.
+        let one = Story::new().tandem("bench --quick --cpus 8 --scheduler fair+performance").unwrap();
+        assert!(one.contains(" MiB of the process, 5 678 events in "), "{one}");
+        let three = Story::new().tandem("bench --quick --cpus 8 --scheduler fair+performance --threads 3").unwrap();
+        assert!(three.contains("100 000 tasks on 256 CPUs in each of 3 runs: peak memory "), "{three}");
+        assert!(three.contains(" MiB of the process, 17 034 events in "), "{three}");
+    }
+
+    #[test]
+    fn a_bench_has_a_row_per_size_and_the_memory_below() {
+        let text = Story::new().tandem("bench --quick --cpus 8,16").unwrap();
+        let rows: Vec<&str> = text.lines().collect();
+        assert!(rows[1].trim_start().starts_with("8     16"), "{text}");
+        assert!(rows[2].trim_start().starts_with("16     32"), "{text}");
+        assert!(rows[4].starts_with("100 000 tasks on 256 CPUs: peak memory "), "{text}");
+        // 7 workloads with 4 schedulers are 28 runs on each machine, and 56 more of applications alone.
+        let matrix =
+            rows.iter().find(|row| row.starts_with("matrix of 5 machines × 7 workloads × 4 schedulers × 1 seed: ×"));
+        assert!(matrix.is_some_and(|row| row.contains(" of 420 one after another")), "{text}");
     }
 }

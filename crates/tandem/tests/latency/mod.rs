@@ -93,21 +93,25 @@ fn row(case: &Case, kernel: &Distribution, here: &Distribution) -> String {
     )
 }
 
-#[test]
-fn threads_that_sleep_until_a_time_run_as_late_as_in_a_kernel() {
-    let mut wrong = Vec::new();
-    println!("| case | mean: kernel | simulator | median | | 99 % | | greatest | | distance | no wait | a slice |");
-    println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for case in Case::all() {
-        let kernel = case.kernel();
-        assert!(kernel.iter().all(|late| late.len() == case.count), "{}: too few", case.name);
-        let kernel = Distribution::new(pooled(kernel));
-        assert!(kernel.greatest() < case.period_us as f64, "{}: a due time was missed", case.name);
-        let here = simulated(&case);
-        println!("{}", row(&case, &kernel, &here));
-        if case.known.is_none() {
-            wrong.extend(mistakes(&case, &kernel, &here).iter().map(|mistake| format!("{}: {mistake}", case.name)));
+mod long {
+    use super::*;
+
+    #[test]
+    fn threads_that_sleep_until_a_time_run_as_late_as_in_a_kernel() {
+        let mut wrong = Vec::new();
+        println!("| case | mean: kernel | simulator | median | | 99 % | | greatest | | distance | no wait | a slice |");
+        println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+        for case in Case::all() {
+            let kernel = case.kernel();
+            assert!(kernel.iter().all(|late| late.len() == case.count), "{}: too few", case.name);
+            let kernel = Distribution::new(pooled(kernel));
+            assert!(kernel.greatest() < case.period_us as f64, "{}: a due time was missed", case.name);
+            let here = simulated(&case);
+            println!("{}", row(&case, &kernel, &here));
+            if case.known.is_none() {
+                wrong.extend(mistakes(&case, &kernel, &here).iter().map(|mistake| format!("{}: {mistake}", case.name)));
+            }
         }
+        assert!(wrong.is_empty(), "the simulator and the kernel differ:\n{}", wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "the simulator and the kernel differ:\n{}", wrong.join("\n"));
 }

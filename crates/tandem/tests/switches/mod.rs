@@ -33,34 +33,38 @@ fn simulated(case: &Case, scheduler: &str) -> Counts {
     Counts { switches: mean(|run| run.switches), migrations: mean(|run| run.migrations) }
 }
 
-#[test]
-fn threads_are_switched_and_migrated_as_often_as_in_a_kernel() {
-    let mut wrong = Vec::new();
-    println!(
-        "| case | scheduler | switches per s: kernel | simulator | ratio | migrations per s: kernel | simulator | ratio |"
-    );
-    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
-    for case in recorded::cases::<Case>("switches") {
-        for (scheduler, kernel) in case.schedulers.iter().zip(case.kernel("switches", "SWITCHES")) {
-            let kernel = kernel.counts(&case);
-            let here = simulated(&case, scheduler);
-            let known = case.known.contains(scheduler);
-            let ratio =
-                |kernel: f64, here: f64| if kernel > 0.0 { format!("{:.2}", here / kernel) } else { String::new() };
-            let columns = |kernel: f64, here: f64| format!("{kernel:.1} | {here:.1} | {}", ratio(kernel, here));
-            let row = format!(
-                "| {}{} | `{scheduler}` | {} | {} |",
-                case.name,
-                if known { " (known)" } else { "" },
-                columns(kernel.switches, here.switches),
-                columns(kernel.migrations, here.migrations),
-            );
-            println!("{row}");
-            let near = is_near(kernel.switches, here.switches) && is_near(kernel.migrations, here.migrations);
-            if !near && !known {
-                wrong.push(row);
+mod long {
+    use super::*;
+
+    #[test]
+    fn threads_are_switched_and_migrated_as_often_as_in_a_kernel() {
+        let mut wrong = Vec::new();
+        println!(
+            "| case | scheduler | switches per s: kernel | simulator | ratio | migrations per s: kernel | simulator | ratio |"
+        );
+        println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |");
+        for case in recorded::cases::<Case>("switches") {
+            for (scheduler, kernel) in case.schedulers.iter().zip(case.kernel("switches", "SWITCHES")) {
+                let kernel = kernel.counts(&case);
+                let here = simulated(&case, scheduler);
+                let known = case.known.contains(scheduler);
+                let ratio =
+                    |kernel: f64, here: f64| if kernel > 0.0 { format!("{:.2}", here / kernel) } else { String::new() };
+                let columns = |kernel: f64, here: f64| format!("{kernel:.1} | {here:.1} | {}", ratio(kernel, here));
+                let row = format!(
+                    "| {}{} | `{scheduler}` | {} | {} |",
+                    case.name,
+                    if known { " (known)" } else { "" },
+                    columns(kernel.switches, here.switches),
+                    columns(kernel.migrations, here.migrations),
+                );
+                println!("{row}");
+                let near = is_near(kernel.switches, here.switches) && is_near(kernel.migrations, here.migrations);
+                if !near && !known {
+                    wrong.push(row);
+                }
             }
         }
+        assert!(wrong.is_empty(), "the simulator and the kernel differ:\n{}", wrong.join("\n"));
     }
-    assert!(wrong.is_empty(), "the simulator and the kernel differ:\n{}", wrong.join("\n"));
 }

@@ -14,28 +14,6 @@ fn read(files: &Files) -> (Machine, Capacities) {
 }
 
 #[test]
-fn hosts_have_the_kinds_and_doubts_of_the_table() {
-    for host in Host::all() {
-        let (machine, capacities) = read(&host.files);
-        let kinds: Vec<(u64, usize, CoreType)> =
-            capacities.kinds.iter().map(|kind| (kind.capacity, kind.cpus.len(), kind.core_type)).collect();
-        let expected = |kind: &Expected| (kind.capacity, kind.cpus, kind.core_type);
-        assert_eq!(kinds, host.kinds.iter().map(expected).collect::<Vec<_>>(), "{}", host.name);
-        assert_eq!(capacities.source, host.source, "{}", host.name);
-        let doubts: Vec<String> = capacities.doubts.iter().map(ToString::to_string).collect();
-        assert_eq!(doubts, host.doubts, "{}", host.name);
-        for (kind, expected) in capacities.kinds.iter().zip(&host.kinds) {
-            let top = |cpu: &usize| {
-                let table = &machine.opp_tables[machine.cpus[*cpu].opp_table as usize];
-                table.frequency.last().copied().unwrap_or(0)
-            };
-            assert_eq!(kind.cpus.iter().map(top).max(), Some(expected.khz), "{}", host.name);
-            assert!(kind.cpus.iter().all(|cpu| machine.cpus[*cpu].capacity == kind.capacity), "{}", host.name);
-        }
-    }
-}
-
-#[test]
 fn hosts_have_names_of_their_own() {
     let hosts = Host::all();
     let names: BTreeSet<&str> = hosts.iter().map(|host| host.name).collect();
@@ -119,6 +97,32 @@ mod laws {
             for (one, other) in levels.iter().flat_map(|one| levels.iter().map(move |other| (one, other))) {
                 let apart = one.1 == other.1 || one.1.min(other.1) < one.1.max(other.1) * (1.0 - tolerance);
                 prop_assert!(one.0 != other.0 || apart, "{:?} {:?}", one, other);
+            }
+        }
+    }
+}
+
+mod long {
+    use super::*;
+
+    #[test]
+    fn hosts_have_the_kinds_and_doubts_of_the_table() {
+        for host in Host::all() {
+            let (machine, capacities) = read(&host.files);
+            let kinds: Vec<(u64, usize, CoreType)> =
+                capacities.kinds.iter().map(|kind| (kind.capacity, kind.cpus.len(), kind.core_type)).collect();
+            let expected = |kind: &Expected| (kind.capacity, kind.cpus, kind.core_type);
+            assert_eq!(kinds, host.kinds.iter().map(expected).collect::<Vec<_>>(), "{}", host.name);
+            assert_eq!(capacities.source, host.source, "{}", host.name);
+            let doubts: Vec<String> = capacities.doubts.iter().map(ToString::to_string).collect();
+            assert_eq!(doubts, host.doubts, "{}", host.name);
+            for (kind, expected) in capacities.kinds.iter().zip(&host.kinds) {
+                let top = |cpu: &usize| {
+                    let table = &machine.opp_tables[machine.cpus[*cpu].opp_table as usize];
+                    table.frequency.last().copied().unwrap_or(0)
+                };
+                assert_eq!(kind.cpus.iter().map(top).max(), Some(expected.khz), "{}", host.name);
+                assert!(kind.cpus.iter().all(|cpu| machine.cpus[*cpu].capacity == kind.capacity), "{}", host.name);
             }
         }
     }
