@@ -157,6 +157,9 @@ const volatile u32 serial_memory_ms
 const volatile u32 serial_share_pct
 	__range("1..100") __unit("%") __letter("100: section IX, which leaves a limit to later work")
 	__help("Most CPU time that serial phases may take before others while these wait.") = 50;
+const volatile bool serial_turns
+	__letter("false: section VII, which names the exchange of threads by others as a remedy")
+	__help("Serial phases for which there are too few fast CPUs take turns on these.") = true;
 const volatile u32 seniority_ms
 	__range("1..60000") __unit("ms") __help("How long one parallel application is preferred before the next one is; with many of them less, so that all have their turn within " __number(SENIORITY_CYCLE_S) " s.") = 500;
 const volatile bool seniority_whole_phase

@@ -266,8 +266,11 @@ static void over_tick(struct task_struct *p)
 	u32 on = mechanisms_on();
 
 	queues_tick_clock(p, queues);
-	if (ranked_stays(cctx, queues, on))
+	if (ranked_stays(cctx, queues, on)) {
+		if (serial_turns && queues->misfit && turns_take(queues->number))
+			p->scx.slice = 0;
 		return;
+	}
 	if (!(on & SORTED && paired_tick(p, queues)))
 		queues_tick_slice(p, queues);
 	if (on & (SERIAL | LONGEST) && ranked_waiting(on) &&
@@ -330,6 +333,8 @@ static void over_running(struct task_struct *p)
 	}
 	if (active & ISOLATE)
 		isolate_running(tctx, cpu_of(queues->number));
+	if (is_on(SERIAL) && over_rank(p, tctx) == RANK_SERIAL)
+		ranked_holds_clock(queues);
 	if (here && is_on(SORTED))
 		paired_begins(p, tctx, queues);
 	else
@@ -358,6 +363,8 @@ static void over_stopping(struct task_struct *p, bool runnable)
 	if (on & SORTED)
 		paired_stopping(p, tctx, queues, runnable);
 	queues_stops(p, &tctx->queues, queues, runnable);
+	if (on & SERIAL)
+		ranked_hold(queues, false);
 	if (on & (SERIAL | LONGEST))
 		ranked_stopping(p, tctx, cctx, ran, on);
 	if (on & CLOCKS)

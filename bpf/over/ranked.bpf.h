@@ -144,6 +144,30 @@ static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct queues_cpu
 	return on & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
 }
 
+/* Notes whether a CPU runs a serial phase, so that what waits in its line has no turn there. */
+static __always_inline void ranked_hold(struct queues_cpu *queues, bool held)
+{
+	if (queues->held == held)
+		return;
+	queues->held = held;
+	__sync_fetch_and_add(&line_at(queues->line)->nr_held, held ? 1 : -1);
+}
+
+/*
+ * A serial phase begins to run, out of its turn: the line's clock is not to go on beyond what waits there meanwhile, which other lines owe
+ * a turn then.
+ */
+static __noinline int ranked_holds_clock(struct queues_cpu *queues)
+{
+	u64 first;
+
+	if (!scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) || !waiting_first(queues->number, QUEUE_LINE | queues->line, &first))
+		return 0;
+	queues->took = true;
+	queues->deadline = first;
+	return 0;
+}
+
 /* What others are to know of a task of a rank that begins to run. */
 static __always_inline void ranked_running(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct queues_cpu *queues,
 					   u32 on)
@@ -159,6 +183,7 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 		if (queues->kind && !queues->misfit)
 			util_change_misfit(queues, true);
 	}
+	ranked_hold(queues, rank == RANK_SERIAL);
 	if (rank == RANK_SERIAL)
 		queues->deadline -= SERIAL_FIRST_NS;
 }

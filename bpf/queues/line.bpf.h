@@ -34,10 +34,14 @@ struct line {
 	/* Counts up: the next one for a new thread that has to wait. */
 	u32 next;
 	u32 performance;
+	/* The mean of it. */
+	u32 speed;
 	/* Counts what has woken and waits; CPUs may do so at the same time, and it is enough that it changes. */
 	u32 arrivals;
 	/* How many wait that woke. */
 	s32 nr_woken;
+	/* How many of the CPUs run a thread that goes on whatever waits (over/ranked.bpf.h). */
+	s32 nr_held;
 } __attribute__((aligned(64)));
 
 struct line lines[MAX_LINES];
@@ -103,6 +107,14 @@ static __always_inline void line_enter(struct queues_task *task, u32 number)
 static __always_inline bool line_idle_waits(u32 number)
 {
 	return nr_idle_class > 0 && scx_bpf_dsq_nr_queued(QUEUE_LINE_IDLE | number) > 0;
+}
+
+/* How many CPUs of a line have turns for those that wait. */
+static __always_inline u32 line_turning(struct line *line)
+{
+	s32 held = line->nr_held;
+
+	return held > 0 && held <= (s32)line->nr_cpus ? line->nr_cpus - held : line->nr_cpus;
 }
 
 static __always_inline u32 line_random_cpu(struct line *line)
@@ -171,6 +183,28 @@ static __always_inline void line_begin(struct queues_task *task, struct line *li
 		task->vtime = now - task->credit;
 }
 
+/* A CPU goes idle. */
+static __always_inline void line_goes_idle(struct queues_cpu *cctx)
+{
+	cctx->idle_since = bpf_ktime_get_ns();
+	cctx->idle_clock = line_at(cctx->line)->vtime;
+}
+
+/*
+ * The CPU has something to do again: meanwhile a task of nice 0 would have run there all the time, and the clock is to be where that would
+ * be. Else the clocks of lines that idle would fall behind others for good, and nobody could tell from them which line owes a turn.
+ */
+static __noinline int line_stops_idling(struct queues_cpu *cctx)
+{
+	struct line *line = line_at(cctx->line);
+	u64 reached = cctx->idle_clock + (bpf_ktime_get_ns() - cctx->idle_since);
+
+	cctx->idle_since = 0;
+	if (vtime_before(line->vtime, reached))
+		line->vtime = reached;
+	return 0;
+}
+
 /* How long a task may run while @waiting wait in a line, ns. */
 static __always_inline u64 line_slice(struct line *line, u32 waiting)
 {
@@ -215,6 +249,7 @@ static void line_init(void)
 		struct line *line = line_at(line_of(cpu));
 
 		line_cpus[(line->first + line->placed++) & (MAX_CPUS - 1)] = cpu;
+		line->speed = line->performance / (line->nr_cpus ?: 1);
 	}
 }
 

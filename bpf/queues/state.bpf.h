@@ -128,6 +128,8 @@ struct queues_cpu {
 	bool pulled;
 	/* What runs may run nowhere else. */
 	bool runs_pinned;
+	/* What runs goes on whatever waits, and is counted in `line.nr_held`. */
+	bool held;
 	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
 	bool took;
 	/* Real-time threads, interrupts or heat take much of it; how much, of UTIL_ONE (pressure.bpf.h). */
@@ -178,6 +180,9 @@ struct queues_cpu {
 	u64 pinned_vtime;
 	/* Up to when what has taken the CPU as it woke has had its turns, ns (preempt.bpf.h). */
 	u64 preempt_at;
+	/* Where there are other lines: when the CPU went idle, ns, and its line's clock then; 0: it does not idle. */
+	u64 idle_since;
+	u64 idle_clock;
 	/* How many waited in its line at the last tick; 0 since it was idle. */
 	u16 crowd;
 	/* The line where something waited when another CPU woke this one, plus 1; others write it. */

@@ -22,6 +22,8 @@ static __always_inline u32 steal_random_line(void)
 /* How many wait in a line for each of its CPUs, of 1024 where all are as fast as the fastest; in 16ths. */
 static __always_inline u64 steal_load(u32 number, u32 more)
 {
+	if (!line_turning(line_at(number)))
+		return ~0ULL;
 	return ((u64)scx_bpf_dsq_nr_queued(QUEUE_LINE | number) + more) * (16 * 1024) / (line_at(number)->performance ?: 1);
 }
 
@@ -30,7 +32,7 @@ static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
 {
 	u32 other;
 
-	if (scx_bpf_dsq_nr_queued(QUEUE_LINE | home) < line_at(home)->nr_cpus || !may_run_everywhere(p))
+	if (scx_bpf_dsq_nr_queued(QUEUE_LINE | home) < line_turning(line_at(home)) || !may_run_everywhere(p))
 		return home;
 	other = steal_random_line();
 	/* A quarter of a task less for each CPU, so that tasks do not change places for nothing. */
@@ -62,6 +64,14 @@ static __always_inline bool steal_is_owed(struct task_struct *p, u64 place, u64 
 		return false;
 	/* Clocks are coarse beside what weighs much: that may only wait for the end of a lighter thread's turn, in its own line. */
 	return own == leeway || vtime_before(p->scx.dsq_vtime + own / 2 + apart, place);
+}
+
+/* Whether threads of equal weight do as much in another line as in a CPU's own, since that one's CPUs are faster. */
+static __always_inline bool steal_is_as_much(struct queues_cpu *cctx, u32 other)
+{
+	struct line *line = line_at(other);
+
+	return cctx->has_others && line->speed > line_at(cctx->line)->speed && line_turning(line);
 }
 
 /* Takes one of the first that wait in another line, if that is owed the turn; whether there was one. */

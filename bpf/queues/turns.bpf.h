@@ -21,6 +21,19 @@ enum {
 };
 
 /*
+ * Whether a faster CPU's thread does not give its place to the one that waits. A thread may have come to a serial phase as it ran; serial
+ * phases give theirs to each other.
+ */
+static __always_inline bool turns_keeps(struct queues_cpu *cctx, struct queues_cpu *waiting)
+{
+	bool serial = cpu_of(cctx->number)->rank == RANK_SERIAL;
+
+	if (serial && serial_turns && cpu_of(waiting->number)->rank == RANK_SERIAL)
+		return false;
+	return serial || cctx->keeps;
+}
+
+/*
  * The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none; then @waiting does not look again until
  * there can be one. A part of a faster core is no better than a core of its own.
  */
@@ -38,15 +51,14 @@ static s32 turns_find(struct queues_cpu *waiting, u64 now)
 		if (cctx->kind >= kind && !cctx->slowed)
 			break;
 		/* One that is slowed down is among the faster ones it was one of; an idle one takes what it wants. */
-		if (cctx->kind >= kind || !cctx->deadline || now - cctx->began > NSEC_PER_SEC)
+		if (cctx->kind >= kind || !cctx->deadline || vtime_before(now, cctx->began))
 			continue;
 		if (now - cctx->began <= TURN_NS) {
 			if (cctx->began + TURN_NS < next)
 				next = cctx->began + TURN_NS;
 			continue;
 		}
-		/* A thread may have come to a serial phase as it ran. */
-		if (cctx->keeps || cctx->wanted_by || cpu_of(cpu)->rank == RANK_SERIAL) {
+		if (cctx->wanted_by || turns_keeps(cctx, waiting)) {
 			if (now + TURN_AGAIN_NS < next)
 				next = now + TURN_AGAIN_NS;
 			continue;
