@@ -334,7 +334,7 @@ static void over_running(struct task_struct *p)
 	if (active & ISOLATE)
 		isolate_running(tctx, cpu_of(queues->number));
 	if (is_on(SERIAL) && over_rank(p, tctx) == RANK_SERIAL)
-		ranked_holds_clock(queues);
+		ranked_holds_clock(queues, &tctx->queues);
 	if (here && is_on(SORTED))
 		paired_begins(p, tctx, queues);
 	else
@@ -363,8 +363,10 @@ static void over_stopping(struct task_struct *p, bool runnable)
 	if (on & SORTED)
 		paired_stopping(p, tctx, queues, runnable);
 	queues_stops(p, &tctx->queues, queues, runnable);
-	if (on & SERIAL)
+	if (queues->held) {
+		line_bound(&tctx->queues, line_at(queues->line));
 		ranked_hold(queues, false);
+	}
 	if (on & (SERIAL | LONGEST))
 		ranked_stopping(p, tctx, cctx, ran, on);
 	if (on & CLOCKS)

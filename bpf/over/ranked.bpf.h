@@ -101,6 +101,45 @@ static __always_inline bool ranked_dispatch_rest(void)
 	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
+/* Notes whether a CPU runs a serial phase, so that what waits in its line has no turn there. */
+static __always_inline void ranked_hold(struct queues_cpu *queues, bool held)
+{
+	if (queues->held == held)
+		return;
+	queues->held = held;
+	__sync_fetch_and_add(&line_at(queues->line)->nr_held, held ? 1 : -1);
+}
+
+/* Up to where the clock of a CPU's line may go while a serial phase runs out of its turn: what waits there is owed one by other lines. */
+static __always_inline u64 ranked_latest(struct queues_cpu *queues, u64 reached)
+{
+	u64 first;
+
+	return scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && waiting_first(queues->number, QUEUE_LINE | queues->line, &first) ? first : reached;
+}
+
+/* A serial phase begins to run. */
+static __noinline int ranked_holds_clock(struct queues_cpu *queues, struct queues_task *task)
+{
+	queues->deadline = ranked_latest(queues, task->vtime);
+	queues->took = true;
+	return 0;
+}
+
+/* Charges a serial phase for what it has run; of what it ran out of its turn it owes no more than sleep saves up. */
+static __noinline int ranked_charge(struct task_struct *p, struct queues_cpu *queues)
+{
+	struct task_ctx *tctx = task_of(p);
+	struct line *line = line_at(queues->line);
+
+	if (!tctx)
+		return 0;
+	tctx->queues.ran = line_run(&tctx->queues, line_charge(p, &tctx->queues));
+	line_advance(&tctx->queues, line, ranked_latest(queues, tctx->queues.vtime));
+	line_bound(&tctx->queues, line);
+	return 0;
+}
+
 /* Gives a CPU what goes before its line; whether there was something. */
 static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues)
 {
@@ -113,8 +152,12 @@ static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, stru
 		return false;
 	if (is_on(LONGEST) && turns_dispatch(cctx))
 		return true;
-	if (is_on(SERIAL) && serial_dispatch(cpu, prev))
+	if (is_on(SERIAL) && serial_dispatch(cpu, prev)) {
+		if (is_queued(prev) && cctx->rank == RANK_SERIAL)
+			ranked_charge(prev, queues);
 		return true;
+	}
+	ranked_hold(queues, cctx->rank == RANK_SERIAL && is_queued(prev));
 	if (is_on(LONGEST) && ranked_dispatch_long(prev, queues))
 		return true;
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
@@ -142,30 +185,6 @@ static __always_inline u32 ranked_waiting(u32 on)
 static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct queues_cpu *queues, u32 on)
 {
 	return on & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
-}
-
-/* Notes whether a CPU runs a serial phase, so that what waits in its line has no turn there. */
-static __always_inline void ranked_hold(struct queues_cpu *queues, bool held)
-{
-	if (queues->held == held)
-		return;
-	queues->held = held;
-	__sync_fetch_and_add(&line_at(queues->line)->nr_held, held ? 1 : -1);
-}
-
-/*
- * A serial phase begins to run, out of its turn: the line's clock is not to go on beyond what waits there meanwhile, which other lines owe
- * a turn then.
- */
-static __noinline int ranked_holds_clock(struct queues_cpu *queues)
-{
-	u64 first;
-
-	if (!scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) || !waiting_first(queues->number, QUEUE_LINE | queues->line, &first))
-		return 0;
-	queues->took = true;
-	queues->deadline = first;
-	return 0;
 }
 
 /* What others are to know of a task of a rank that begins to run. */

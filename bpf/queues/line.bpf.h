@@ -250,6 +250,7 @@ static void line_init(void)
 
 		line_cpus[(line->first + line->placed++) & (MAX_CPUS - 1)] = cpu;
 		line->speed = line->performance / (line->nr_cpus ?: 1);
+		line_goes_idle(queues_cpu_of(cpu));
 	}
 }
 

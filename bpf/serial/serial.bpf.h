@@ -139,10 +139,12 @@ static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
 
 	if (!is_queued(prev) || cctx->rank != RANK_SERIAL || cctx->wanted_by)
 		return false;
-	if (scx_bpf_dsq_nr_queued(QUEUE_SERIAL))
-		return false;
 	tctx = task_of(prev);
-	if (!tctx || serial_rank(prev, tctx) != RANK_SERIAL)
+	if (!tctx)
+		return false;
+	/* Its group may have become parallel meanwhile. */
+	cctx->rank = serial_rank(prev, tctx);
+	if (cctx->rank != RANK_SERIAL || scx_bpf_dsq_nr_queued(QUEUE_SERIAL))
 		return false;
 	share_spend(slice_ns());
 	tctx->serial.paid += slice_ns();
