@@ -39,10 +39,34 @@ static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
 	return other != home && line_at(other)->nr_cpus && steal_load(other, line_at(other)->nr_cpus / 4) < steal_load(home, 0) ? other : home;
 }
 
-/* A line, drawn at random, where what is about to go on is ahead of all by a quarter of what it takes at once; else the CPU's own. */
+/*
+ * A line that may owe turns more than others do, as a tick found. What waits on the fastest CPUs of several kinds does as much as others,
+ * unless a serial phase holds these.
+ */
+u32 owing_line;
+
+/* At a tick with something waiting: notes the CPU's line, if it is behind the one that is noted. */
+static __always_inline void steal_note_owing(struct queues_cpu *cctx)
+{
+	struct line *line = line_at(cctx->line);
+	u32 noted = owing_line;
+
+	if (noted == cctx->line || (cctx->has_slower && line_turning(line)))
+		return;
+	if (vtime_before(line->vtime, line_at(noted)->vtime) || !scx_bpf_dsq_nr_queued(QUEUE_LINE | noted))
+		owing_line = cctx->line;
+}
+
+/*
+ * A line where what is about to go on is ahead of all by a quarter of what it takes at once, of one that is noted and one drawn at random;
+ * else the CPU's own.
+ */
 static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_task *task)
 {
-	u32 other = steal_random_line(), least = task->request / 4;
+	u32 other = steal_random_line(), least = task->request / 4, noted = owing_line;
+
+	if (vtime_before(line_at(noted)->vtime, line_at(other)->vtime) && scx_bpf_dsq_nr_queued(QUEUE_LINE | noted))
+		other = noted;
 
 	return vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
 }

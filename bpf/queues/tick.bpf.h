@@ -106,6 +106,8 @@ static __always_inline void queues_tick_slice(struct task_struct *p, struct queu
 	}
 	if (!waiting && !cctx->has_pinned && !line_idle_waits(cctx->line))
 		return;
+	if (cctx->has_lines)
+		steal_note_owing(cctx);
 	if (cctx->idles || age_is_time(cctx))
 		p->scx.slice = 0;
 	else if (p->se.sum_exec_runtime < cctx->stays_until && cctx->arrivals == line->arrivals && !cctx->has_pinned)
