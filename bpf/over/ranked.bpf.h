@@ -151,6 +151,8 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 	struct cpu_ctx *cctx = cpu_runs(p, tctx);
 
 	cctx->rank = rank;
+	if (on & SERIAL && rank != RANK_SERIAL && !tctx->serial.light)
+		levels_running(cctx, &tctx->queues);
 	if (on & LONGEST)
 		longest_running(p, tctx, cctx);
 	if (rank == RANK_SERIAL || cctx->longest.is_long) {

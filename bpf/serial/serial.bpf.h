@@ -10,6 +10,7 @@
 #define __TANDEM_SERIAL_H
 
 #include "claim.bpf.h"
+#include "levels.bpf.h"
 #include "share.bpf.h"
 #include "../queues/line.bpf.h"
 
@@ -31,6 +32,16 @@ static void serial_init(void)
 	}
 	share_filled = bpf_ktime_get_ns();
 	share_credit = share_of(SHARE_WINDOW);
+	levels_init();
+}
+
+/* Whether a serial phase is one that goes first, for a thread of this weight. */
+static __always_inline bool serial_goes_first(struct task_ctx *tctx, struct group *group)
+{
+	if (!serial_single && !phase_has_been_parallel(group))
+		return false;
+	tctx->serial.light = !levels_suffice(levels_of(tctx->queues.credit));
+	return !tctx->serial.light;
 }
 
 /* The rank of a thread: of its group's phase, and among parallel groups of its seniority. */
@@ -42,8 +53,9 @@ static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 	if (is_system_task(p, tctx) || !(group = group_of(p, tctx)))
 		return RANK_NORMAL;
 	ready = phase_ready(tctx, group);
+	tctx->serial.light = false;
 	if (ready <= (s32)serial_threshold)
-		return serial_single || phase_has_been_parallel(group) ? RANK_SERIAL : RANK_NORMAL;
+		return serial_goes_first(tctx, group) ? RANK_SERIAL : RANK_NORMAL;
 	return is_junior(p, group, ready) ? RANK_JUNIOR : RANK_NORMAL;
 }
 
@@ -180,7 +192,7 @@ static void serial_raise_running(u32 tgid)
 	for_range(cpu, 0, nr_cpus) {
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		if (cctx->tgid != tgid || !cctx->pid)
+		if (cctx->tgid != tgid || !cctx->pid || !levels_suffice(cctx->serial.level))
 			continue;
 		cctx->rank = RANK_SERIAL;
 		if (active & QUEUES)
