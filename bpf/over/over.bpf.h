@@ -266,6 +266,8 @@ static void over_tick(struct task_struct *p)
 	u32 on = mechanisms_on();
 
 	queues_tick_clock(p, queues);
+	if (on & SERIAL)
+		serial_tick(p);
 	if (ranked_stays(cctx, queues, on))
 		return;
 	if (!(on & SORTED && paired_tick(p, queues)))

@@ -27,6 +27,11 @@ struct serial_cpu {
 	/* The level of the last thread that was in no serial phase, and of which credit that was worked out (levels.bpf.h). */
 	s32 level;
 	u64 credit;
+	/* The senior that the CPU knows of: at a tick it sees that there is another one. */
+	u32 senior;
+	/* Sums of weights, of all that fill the machine and of the senior, while the CPU works them out: here for the verifier, too. */
+	u64 weights;
+	u64 senior_weight;
 };
 
 #define SERIAL_STATS(sees, acts)									\
