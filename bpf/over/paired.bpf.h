@@ -88,7 +88,7 @@ static __noinline int paired_insert(struct task_struct *p, struct task_ctx *tctx
 	rq_uncount(turn);
 	turn->takes_part = true;
 	turn->weight = paired_weight(&tctx->queues);
-	turn->intensity = tctx->counted.intensity;
+	turn->intensity = tctx->counted.traffic;
 	rq_count(rq, turn, cpu, epoch);
 	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
 			 turn->rest ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
@@ -177,7 +177,7 @@ static __noinline int paired_begins_next(struct task_struct *prev, struct task_c
 	if (rq->left > 0)
 		return false;
 	first = sorted_first(cctx->number);
-	if (first < 0 || rq_key(rq, 0, tctx->counted.intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
+	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
 		return false;
 	weight = paired_weight(&tctx->queues);
 	sorted_begin_epoch(rq, cctx->number, weight, now);
