@@ -6,7 +6,7 @@
  * each tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained
  * since the last time there is the task's.
  *
- * Intensity (Merkel & Bellosa, section 4.1: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes
+ * Intensity (Merkel & Bellosa: memory transactions in a slice, section 4.1, as utilisation of the bus, 0 to 1, section 4.2) is bytes
  * per second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
  * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
  * time that waits for memory at the highest clock, which says more about what a lower clock costs.
