@@ -170,8 +170,7 @@ fn seniority_leaves_few_switches() {
     shown(folder, &generate);
     let switches = |scheduler: &str| {
         let scheduler = format!("{scheduler}+performance");
-        let arguments =
-            ["simulate", "w.json", "-m", "proliant-dl580:symmetric", "-s", &scheduler, "--quiet", "--json"];
+        let arguments = ["simulate", "w.json", "-m", "proliant-dl580:symmetric", "-s", &scheduler, "--quiet", "--json"];
         let report: Value = serde_json::from_str(&shown(folder, &arguments)).unwrap();
         report["switches"].as_u64().unwrap()
     };
