@@ -295,15 +295,22 @@ static __always_inline bool counters_tell_factor(u32 cpu, bool stalls)
 	return counters_capacity() || (stalls && !edp_base_pct && clock_power_known(facts_of(cpu)->opp_table));
 }
 
+/* What of the energy-delay factor can act. Of CPUs of several kinds one is enough. */
+static __always_inline void counters_tell_state(u32 cpu, bool stalls)
+{
+	if (edp_state == TANDEM_STATE_OFF || edp_state == TANDEM_STATE_ACTIVE)
+		return;
+	if (!counters_tell_factor(cpu, stalls))
+		edp_state = TANDEM_STATE_NO_BANDWIDTH;
+	else
+		edp_state = clock_has_factor(cpu) ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CLOCK;
+}
+
 /* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
 static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 {
 	counters->known = true;
-	/* Of CPUs of several kinds one is enough. */
-	if (edp_state != TANDEM_STATE_OFF && counters_tell_factor(cpu, stalls))
-		edp_state = TANDEM_STATE_ACTIVE;
-	else if (edp_state == TANDEM_STATE_NO_COUNTERS)
-		edp_state = TANDEM_STATE_NO_BANDWIDTH;
+	counters_tell_state(cpu, stalls);
 	if (counters_work)
 		return;
 	counters_work = true;
