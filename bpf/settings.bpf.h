@@ -157,6 +157,9 @@ const volatile u32 serial_memory_ms
 const volatile u32 serial_share_pct
 	__range("1..100") __unit("%") __letter("100: the end of section VII, which leaves a limit to later work")
 	__help("Most CPU time that serial phases may take before others while these wait.") = 50;
+const volatile bool serial_turns
+	__letter("false: section VII, which names swapping as a remedy")
+	__help("Serial phases take turns on the fastest CPUs; else the first one keeps its CPU.") = true;
 const volatile u32 seniority_ms
 	__range("1..60000") __unit("ms") __help("How long one parallel application is preferred before the next one is; with many of them less, so that all have their turn within " __number(SENIORITY_CYCLE_S) " s.") = 500;
 const volatile bool seniority_whole_phase

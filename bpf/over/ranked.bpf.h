@@ -156,7 +156,8 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 	if (on & LONGEST)
 		longest_running(p, tctx, cctx);
 	if (rank == RANK_SERIAL || cctx->longest.is_long) {
-		queues->keeps = true;
+		/* Serial phases take turns with each other (turns_keeps). */
+		queues->keeps = !serial_turns || cctx->longest.is_long || !may_run_everywhere(p);
 		/* A faster CPU that has nothing to do takes it, however little it has run. */
 		if (queues->kind && !queues->misfit)
 			util_change_misfit(queues, true);

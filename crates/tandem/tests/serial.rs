@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::command::shown;
 
 /// The settings that are by the paper's letter.
-const LETTER: &str = "serial_single=true,serial_share_pct=100,seniority_whole_phase=true";
+const LETTER: &str = "serial_single=true,serial_share_pct=100,seniority_whole_phase=true,serial_turns=false";
 
 /// The report of these tasks on eight equal CPUs with `serial_first` and these settings besides.
 fn run(settings: &str, tasks: &Value) -> Value {
@@ -143,6 +143,24 @@ fn ten_levels_are_what_a_serial_phase_has() {
         let fair = 8.0 * weight / (16.0 * 1024.0 + weight);
         assert!((cpus(nice) / fair - 1.0).abs() < 0.2, "nice {nice}: {} CPUs, {fair} by weight", cpus(nice));
     }
+}
+
+/// Two serial threads, one fast CPU and seven at half speed: both have the fast one half of the time, as without the mechanism; by the
+/// letter the first one keeps it. In the paper, too, only one of them has it, and it names swapping as a remedy.
+#[test]
+fn serial_phases_take_turns_on_the_fast_cpu() {
+    let tasks = json!({ "first": hogs("first", 1, 0), "second": hogs("second", 1, 0) });
+    let work = |settings: &str| {
+        let report = run_on("proliant-dl580:asymmetric", &format!("tandem{settings}"), 4, &tasks);
+        let of = |app: usize| report["apps"][app]["performance"].as_f64().unwrap();
+        [of(0), of(1)]
+    };
+    for settings in ["", ",serial_first=true,serial_single=true"] {
+        let [first, second] = work(settings);
+        assert!((first - 0.75).abs() < 0.02 && (second - 0.75).abs() < 0.02, "{first} and {second} with {settings:?}");
+    }
+    let [first, second] = work(&format!(",serial_first=true,{LETTER}"));
+    assert!(first > 0.99 && (second - 0.5).abs() < 0.01, "{first} and {second}");
 }
 
 /// Two programs of eight threads that never sleep, and nothing else that would make a thread of the senior stop: each is the senior for
