@@ -266,8 +266,10 @@ static void over_tick(struct task_struct *p)
 	u32 on = mechanisms_on();
 
 	queues_tick_clock(p, queues);
+	if (on & SERIAL)
+		serial_tick(p);
 	if (ranked_stays(cctx, queues, on)) {
-		if (serial_turns && queues->misfit && turns_take(queues->number))
+		if (serial_turns && queues->lags && !queues->crowd && !queues->wanted_by && turns_take(queues->number))
 			p->scx.slice = 0;
 		return;
 	}

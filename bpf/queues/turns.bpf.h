@@ -21,16 +21,14 @@ enum {
 };
 
 /*
- * Whether a faster CPU's thread does not give its place to the one that waits. A thread may have come to a serial phase as it ran; serial
- * phases give theirs to each other.
+ * Whether a faster CPU's thread keeps it whatever waits. A thread may have come to a serial phase as it ran; serial phases take turns
+ * with each other.
  */
 static __always_inline bool turns_keeps(struct queues_cpu *cctx, struct queues_cpu *waiting)
 {
 	bool serial = cpu_of(cctx->number)->rank == RANK_SERIAL;
 
-	if (serial && serial_turns && cpu_of(waiting->number)->rank == RANK_SERIAL)
-		return false;
-	return serial || cctx->keeps;
+	return cctx->keeps || (serial && (!serial_turns || cpu_of(waiting->number)->rank != RANK_SERIAL));
 }
 
 /*
@@ -58,7 +56,7 @@ static s32 turns_find(struct queues_cpu *waiting, u64 now)
 				next = cctx->began + TURN_NS;
 			continue;
 		}
-		if (cctx->wanted_by || turns_keeps(cctx, waiting)) {
+		if (turns_keeps(cctx, waiting) || cctx->wanted_by) {
 			if (now + TURN_AGAIN_NS < next)
 				next = now + TURN_AGAIN_NS;
 			continue;
