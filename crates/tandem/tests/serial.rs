@@ -163,6 +163,20 @@ fn serial_phases_take_turns_on_the_fast_cpu() {
     assert!(first > 0.99 && (second - 0.5).abs() < 0.01, "{first} and {second}");
 }
 
+/// A serial program keeps the fast CPU, and eight threads have seven at half speed: each waits for an eighth of the time in which they
+/// compute for 1.6 s. None of them waits behind the serial one, which does not give way.
+#[test]
+fn what_waits_behind_a_serial_phase_runs_elsewhere() {
+    let mut workers = threads("workers", 8, 800);
+    workers["delay"] = json!(1_000_000);
+    let tasks = json!({ "serial": hogs("serial", 1, 0), "worker": workers });
+    let report = run_on("proliant-dl580:asymmetric", &format!("tandem,serial_first=true,{LETTER}"), 3, &tasks);
+    for task in report["tasks"].as_array().unwrap().iter().filter(|task| task["app"] == "workers") {
+        let waited = task["wait_time_s"].as_f64().unwrap();
+        assert!((waited - 1.6 / 7.0).abs() < 0.05, "{} waited for {waited} s", task["name"]);
+    }
+}
+
 /// Two programs of eight threads that never sleep, and nothing else that would make a thread of the senior stop: each is the senior for
 /// half of the time, or as long as its weight says. For longer than the kernel lets a task wait.
 #[test]

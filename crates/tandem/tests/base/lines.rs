@@ -3,7 +3,7 @@
 
 use tandem_simulator::workload::Op;
 
-use super::run::{for_ms, forever, hog, of, pairs, periodic, run, share, threads, time, within};
+use super::run::{alone, for_ms, forever, hog, of, pairs, periodic, run, share, threads, time, within};
 use crate::long::combinations::scheduler::machine;
 use crate::long::combinations::support::workload::{TaskExt, sleep, thread, work};
 
@@ -110,5 +110,16 @@ fn new_threads_are_spread_over_packages_evenly() {
     let on = |cpus: std::ops::Range<usize>| report.cpus[cpus].iter().map(|cpu| cpu.busy_s).sum::<f64>();
     for first in [0, 64] {
         within(on(first..first + 64) + on(first + 128..first + 192), 12.0 * 0.2, 0.1);
+    }
+}
+
+/// A hog has its CPU to itself for a second, as seven others idle, each with a cache of its own. Then eight threads of 400 ms come: nine
+/// threads share eight CPUs, so that each of the eight waits for 50 ms, whatever the caches' clocks did meanwhile.
+#[test]
+fn a_cache_that_has_been_idle_gives_turns_to_others() {
+    let tasks = [hog("hog"), thread("worker", [sleep(1000), work(400)]).times(8)];
+    let report = run(&alone(8), &for_ms(2000, tasks));
+    for worker in threads(&report, "worker") {
+        within(worker.wait_time_s * 1e3, 50.0, 30.0);
     }
 }

@@ -75,7 +75,16 @@ pub fn periodic(name: &str, ms: u64, period: u64) -> TaskSpec {
 
 /// CPUs in pairs that share a cache.
 pub fn pairs(cpus: u32) -> Machine {
-    let cache = Cache { kib: 8192, per: "cores:2".into(), hit_cost: 0.1, link: None };
+    sharing(cpus, 2)
+}
+
+/// CPUs of which each has a cache of its own.
+pub fn alone(cpus: u32) -> Machine {
+    sharing(cpus, 1)
+}
+
+fn sharing(cpus: u32, share: u32) -> Machine {
+    let cache = Cache { kib: 8192, per: format!("cores:{share}"), hit_cost: 0.1, link: None };
     Spec::clusters([Cluster { cores: cpus, cache: Some(cache), ..Cluster::default() }]).build()
 }
 
