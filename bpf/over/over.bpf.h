@@ -307,12 +307,12 @@ static void over_quiescent(struct task_struct *p, u64 deq_flags)
 }
 
 /* What mechanisms have to do where a task begins to run, on its own CPU. */
-static __always_inline void over_begins(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *queues)
+static __always_inline void over_begins(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct queues_cpu *queues)
 {
 	u32 on = mechanisms_on();
 
 	if (on & (SERIAL | LONGEST))
-		ranked_running(p, tctx, over_rank(p, tctx), queues, on);
+		ranked_running(p, tctx, rank, queues, on);
 	else if (on & CLOCKS && (on & ISOLATE || light_works))
 		tctx->started = bpf_ktime_get_ns();
 	if (counters_work)
@@ -327,6 +327,7 @@ static void over_running(struct task_struct *p)
 	struct task_ctx *tctx = task_of(p);
 	/* Another CPU that changes a task's class or weight takes it off and puts it back: that is no begin. */
 	bool here = queues->number == bpf_get_smp_processor_id();
+	enum rank rank;
 
 	if (!tctx) {
 		if (here && is_on(CLOCKS))
@@ -335,14 +336,15 @@ static void over_running(struct task_struct *p)
 	}
 	if (active & ISOLATE)
 		isolate_running(tctx, cpu_of(queues->number));
-	if (is_on(SERIAL) && over_rank(p, tctx) == RANK_SERIAL)
+	rank = over_rank(p, tctx);
+	if (rank == RANK_SERIAL)
 		ranked_holds_clock(queues, &tctx->queues);
 	if (here && is_on(SORTED))
 		paired_begins(p, tctx, queues);
 	else
 		queues_begins(p, &tctx->queues, queues);
 	if (here)
-		over_begins(p, tctx, queues);
+		over_begins(p, tctx, rank, queues);
 }
 
 static void over_stopping(struct task_struct *p, bool runnable)

@@ -183,16 +183,18 @@ static __always_inline void line_begin(struct queues_task *task, struct line *li
 		task->vtime = now - task->credit;
 }
 
-/* A CPU goes idle. */
+/* A CPU has nothing to do but for the idle class. */
 static __always_inline void line_goes_idle(struct queues_cpu *cctx)
 {
+	if (cctx->idle_since)
+		return;
 	cctx->idle_since = bpf_ktime_get_ns();
 	cctx->idle_clock = line_at(cctx->line)->vtime;
 }
 
 /*
- * The CPU has something to do again: meanwhile a task of nice 0 would have run there all the time, and the clock is to be where that would
- * be. Else the clocks of lines that idle would fall behind others for good, and nobody could tell from them which line owes a turn.
+ * The CPU has something to do again. A task of nice 0 could have run there meanwhile, and the clock is to be where that would be. Else
+ * the clocks of lines that idle would fall behind others for good, and nobody could tell by them which line owes a turn.
  */
 static __noinline int line_stops_idling(struct queues_cpu *cctx)
 {
@@ -203,6 +205,15 @@ static __noinline int line_stops_idling(struct queues_cpu *cctx)
 	if (vtime_before(line->vtime, reached))
 		line->vtime = reached;
 	return 0;
+}
+
+/* A task begins to run on a CPU. */
+static __always_inline void line_hears_begin(struct queues_task *task, struct queues_cpu *cctx)
+{
+	if (task->idles)
+		line_goes_idle(cctx);
+	else if (cctx->idle_since)
+		line_stops_idling(cctx);
 }
 
 /* How long a task may run while @waiting wait in a line, ns. */

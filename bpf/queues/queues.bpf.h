@@ -298,7 +298,7 @@ static __always_inline void queues_goes_idle(struct queues_cpu *cctx)
 	if (cctx->wants_util)
 		util_goes_idle(cctx);
 	cctx->deadline = 0;
-	if (cctx->has_lines && !cctx->idle_since)
+	if (cctx->has_lines)
 		line_goes_idle(cctx);
 	if (cctx->has_slower && nr_misfits > 0 && !(cctx->takes_dear && by_energy()))
 		steal_misfit(cctx->number);
@@ -315,8 +315,8 @@ static __always_inline void queues_looks_elsewhere(struct queues_cpu *cctx)
 
 /*
  * Takes what another line owes so much that it has the turn of what is due here at @place, and has @leeway; whether there was something.
- * Only @task, which could go on, tells how far the other line must be behind. Where CPUs differ the turn is only for what weighs more:
- * threads that weigh the same are spread by performance, and so do as much; unless the other line's are no faster.
+ * Only @task, which could go on, tells how far the other line must be behind. Faster CPUs give the turn only to a task that weighs more:
+ * tasks that weigh the same are spread by performance, and do as much there.
  */
 static __always_inline bool queues_take_owed(struct queues_cpu *cctx, struct queues_task *task, u64 place, u64 leeway)
 {
@@ -458,8 +458,8 @@ static __always_inline void queues_begins(struct task_struct *p, struct queues_t
 	cctx->stays_until = 0;
 	home_forget(task);
 	cctx->runs_pinned = task->pinned_on;
-	if (cctx->idle_since)
-		line_stops_idling(cctx);
+	if (cctx->has_lines)
+		line_hears_begin(task, cctx);
 	line_enter(task, cctx->line);
 	if (task->pinned_on)
 		pinned_begin(task, cctx, cctx->took ? cctx->deadline : task->vtime);

@@ -67,7 +67,6 @@ static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_t
 
 	if (vtime_before(line_at(noted)->vtime, line_at(other)->vtime) && scx_bpf_dsq_nr_queued(QUEUE_LINE | noted))
 		other = noted;
-
 	return vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
 }
 
@@ -95,7 +94,7 @@ static __always_inline bool steal_is_as_much(struct queues_cpu *cctx, u32 other)
 {
 	struct line *line = line_at(other);
 
-	return cctx->has_others && line->speed > line_at(cctx->line)->speed && line_turning(line);
+	return cctx->has_others && much_faster(line->speed, line_at(cctx->line)->speed) && line_turning(line);
 }
 
 /* Takes one of the first that wait in another line, if that is owed the turn; whether there was one. */
