@@ -127,10 +127,10 @@ const volatile u32 os_mhz
 const volatile u32 rest_mhz
 	__range("0..20000") __unit("MHz") __help("Clock of all other cores; 0: dedicated, the highest; shared, less by what noise takes of the OS CPU.");
 const volatile u32 os_load_pct
-	__range("1..100") __unit("%") __letter("100: section 6.1")
+	__range("1..100") __unit("%") __letter("100: section 2")
 	__help("Dedicated, while the OS CPU's clock follows the noise: most that noise may load it.") = 90;
 const volatile u32 os_hurry_ms
-	__range("0..100") __unit("ms") __letter("0: section 6.1")
+	__range("0..100") __unit("ms") __letter("0: section 2")
 	__help("Dedicated, while that clock follows the noise: after so long at work without a pause it goes up at once; 0: never.") = 25;
 const volatile bool noise_preempts
 	__letter("true: section 6")
@@ -155,8 +155,11 @@ const volatile bool serial_single
 const volatile u32 serial_memory_ms
 	__range("1..3600000") __unit("ms") __help("How long after a parallel phase a serial one counts as such.") = 10000;
 const volatile u32 serial_share_pct
-	__range("1..100") __unit("%") __letter("100: section IX, which leaves a limit to later work")
+	__range("1..100") __unit("%") __letter("100: the end of section VII, which leaves a limit to later work")
 	__help("Most CPU time that serial phases may take before others while these wait.") = 50;
+const volatile bool serial_turns
+	__letter("false: section VII, which names swapping as a remedy")
+	__help("Serial phases take turns on the fastest CPUs; else the first one keeps its CPU.") = true;
 const volatile u32 seniority_ms
 	__range("1..60000") __unit("ms") __help("How long one parallel application is preferred before the next one is; with many of them less, so that all have their turn within " __number(SENIORITY_CYCLE_S) " s.") = 500;
 const volatile bool seniority_whole_phase

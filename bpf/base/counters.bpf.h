@@ -6,7 +6,7 @@
  * each tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained
  * since the last time there is the task's.
  *
- * Intensity (Merkel & Bellosa, section 4.1: memory transactions in a slice as utilisation of the bus, 0 to 1) is bytes
+ * Intensity (Merkel & Bellosa: memory transactions in a slice, section 4.1, as utilisation of the bus, 0 to 1, section 4.2) is bytes
  * per second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
  * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
  * time that waits for memory at the highest clock, which says more about what a lower clock costs.
@@ -37,6 +37,8 @@ enum {
 	/* Intensity and stall of 1, and the finer scale that averages are kept on. */
 	ONE = 1024,
 	FINE_SHIFT = 10,
+	/* The most that traffic is. */
+	TRAFFIC_MOST = 16 * ONE,
 	/* A task is measured after so much run time, ns. */
 	MEASURED_AFTER = 1000000,
 	MAX_NODES = 64,
@@ -185,17 +187,17 @@ static bool counters_memory_matters(u32 cpu)
 	return used && bpf_ktime_get_ns() < used + MATTERS_FOR;
 }
 
-/* The intensity of moving @rate MB/s now, 0..ONE. */
-static u32 counters_intensity(u32 cpu, u32 rate)
+/* How many of its fair shares of the memory a task takes that moves @rate MB/s now, of ONE, 0..TRAFFIC_MOST. */
+static u32 counters_traffic(u32 cpu, u32 rate)
 {
 	struct node_memory *memory = memory_of(cpu);
-	u64 sharers = memory->nr_busy > 0 ? memory->nr_busy : 1, bandwidth, intensity;
+	u64 sharers = memory->nr_busy > 0 ? memory->nr_busy : 1, bandwidth, traffic;
 
 	bandwidth = counters_bandwidth(memory);
 	if (!bandwidth)
 		return 0;
-	intensity = rate * sharers * ONE / bandwidth;
-	return intensity < ONE ? intensity : ONE;
+	traffic = rate * sharers * ONE / bandwidth;
+	return traffic < TRAFFIC_MOST ? traffic : TRAFFIC_MOST;
 }
 
 /*
@@ -213,7 +215,7 @@ static u64 counters_weight(struct task_ctx *tctx, u64 ran)
 	return weight > in_life ? weight : in_life;
 }
 
-/* Takes @value, 0..ONE, into an average. */
+/* Takes @value, of ONE, into an average. */
 static __always_inline void counters_average(u32 *average, u32 value, u64 weight)
 {
 	s64 difference = ((s64)value << FINE_SHIFT) - *average;
@@ -227,15 +229,18 @@ static __always_inline void counters_average(u32 *average, u32 value, u64 weight
  */
 static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
 {
-	u32 intensity = counters_intensity(cpu, transactions * transaction_bytes * 1000 / ran);
+	u32 traffic = counters_traffic(cpu, transactions * transaction_bytes * 1000 / ran);
+	u32 intensity = traffic < ONE ? traffic : ONE;
 	u64 weight = counters_weight(tctx, ran);
 
 	counters_average(&tctx->counted.fine_intensity, intensity, weight);
 	if (stall < 0)
 		stall = counters_capacity() ? intensity : 0;
 	counters_average(&tctx->counted.fine_stall, stall, weight);
+	counters_average(&tctx->counted.fine_traffic, traffic, weight);
 	tctx->counted.intensity = tctx->counted.fine_intensity >> FINE_SHIFT;
 	tctx->counted.stall = tctx->counted.fine_stall >> FINE_SHIFT;
+	tctx->counted.traffic = tctx->counted.fine_traffic >> FINE_SHIFT;
 	tctx->counted.measured = tctx->counted.watched >= MEASURED_AFTER;
 }
 
@@ -264,6 +269,7 @@ static __always_inline void counters_running(struct task_ctx *tctx)
 	counters_busy(cpu);
 	cctx->counted.intensity = tctx->counted.intensity;
 	cctx->counted.stall = tctx->counted.stall;
+	cctx->counted.traffic = tctx->counted.traffic;
 	if (counters->rest && !tctx->counted.measured)
 		counters->rest = 1;
 }
@@ -289,15 +295,22 @@ static __always_inline bool counters_tell_factor(u32 cpu, bool stalls)
 	return counters_capacity() || (stalls && !edp_base_pct && clock_power_known(facts_of(cpu)->opp_table));
 }
 
+/* What of the energy-delay factor can act. Of CPUs of several kinds one is enough. */
+static __always_inline void counters_tell_state(u32 cpu, bool stalls)
+{
+	if (edp_state == TANDEM_STATE_OFF || edp_state == TANDEM_STATE_ACTIVE)
+		return;
+	if (!counters_tell_factor(cpu, stalls))
+		edp_state = TANDEM_STATE_NO_BANDWIDTH;
+	else
+		edp_state = clock_has_factor(cpu) ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CLOCK;
+}
+
 /* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
 static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 {
 	counters->known = true;
-	/* Of CPUs of several kinds one is enough. */
-	if (edp_state != TANDEM_STATE_OFF && counters_tell_factor(cpu, stalls))
-		edp_state = TANDEM_STATE_ACTIVE;
-	else if (edp_state == TANDEM_STATE_NO_COUNTERS)
-		edp_state = TANDEM_STATE_NO_BANDWIDTH;
+	counters_tell_state(cpu, stalls);
 	if (counters_work)
 		return;
 	counters_work = true;

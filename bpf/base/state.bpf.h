@@ -15,18 +15,22 @@ struct counted_task {
 	 */
 	u32 intensity;
 	u32 stall;
+	/* The same use without a bound, up to TRAFFIC_MOST: tasks that each take all of their share differ by it. */
+	u32 traffic;
 	/* The counters have watched the task long enough. */
 	bool measured;
-	/* The same two numbers on a scale that is 1024 times as fine; and how long the counters have watched, ns. */
+	/* The same three numbers on a scale that is 1024 times as fine; and how long the counters have watched, ns. */
 	u32 fine_intensity;
 	u32 fine_stall;
+	u32 fine_traffic;
 	u64 watched;
 };
 
-/* Intensity and stall of what runs on a CPU, as of the task. */
+/* Those of what runs on a CPU, as of the task. */
 struct counted_cpu {
 	u32 intensity;
 	u32 stall;
+	u32 traffic;
 };
 
 struct pull_cpu {

@@ -63,6 +63,10 @@ struct tandem_stat_texts {
 	      __inert("Nobody says what the memory can move: how much of that threads use is not known.",	\
 		      "memory_mbps, or a description of this machine with a measured bandwidth "		\
 		      "(`tandem machine detect --measure`, then `--machine FILE`)"))				\
+	state(NO_CLOCK,												\
+	      __inert("No clock below the highest is one of which the energy-delay factor can be told: their power is not known, and "	\
+		      "the paper's line reaches down to two thirds of the highest.",				\
+		      "a kernel that knows the power of clocks, or an operating point between two thirds and all of the highest"))	\
 	state(NO_CPUFREQ, __inert("The governor {governor} does not follow what a scheduler asks for.",		\
 				  "the governor schedutil")							\
 			  __inert("None of the {clocks} clocks can be changed.",				\

@@ -4,7 +4,7 @@
  *
  * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these
  * clocks, as the paper's experiments do (sections 4.3 and 7.3). Without them they follow what the noise needs: the rule of
- * thumb of section 6.1, "as close to 100 %" as possible, and the future work of section 8:
+ * thumb of section 2, "as close to 100 %" as possible, and the future work of section 8:
  *
  *	dedicated	the OS CPU gets the lowest clock that noise loads to at most os_load_pct, 90 %
  *	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it

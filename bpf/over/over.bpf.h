@@ -266,8 +266,13 @@ static void over_tick(struct task_struct *p)
 	u32 on = mechanisms_on();
 
 	queues_tick_clock(p, queues);
-	if (ranked_stays(cctx, queues, on))
+	if (on & SERIAL)
+		serial_tick(p);
+	if (ranked_stays(cctx, queues, on)) {
+		if (serial_turns && queues->lags && !queues->crowd && !queues->wanted_by && turns_take(queues->number))
+			p->scx.slice = 0;
 		return;
+	}
 	if (!(on & SORTED && paired_tick(p, queues)))
 		queues_tick_slice(p, queues);
 	if (on & (SERIAL | LONGEST) && ranked_waiting(on) &&

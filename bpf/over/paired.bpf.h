@@ -16,7 +16,7 @@
 
 enum {
 	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
-	PAIRED_APART = 2,
+	PAIRED_APART = 4,
 	/* The average follows what begins a turn by a quarter, and what weighs less than others in its queue by less. */
 	PAIRED_SHIFT = 2,
 };
@@ -88,7 +88,7 @@ static __noinline int paired_insert(struct task_struct *p, struct task_ctx *tctx
 	rq_uncount(turn);
 	turn->takes_part = true;
 	turn->weight = paired_weight(&tctx->queues);
-	turn->intensity = tctx->counted.intensity;
+	turn->intensity = tctx->counted.traffic;
 	rq_count(rq, turn, cpu, epoch);
 	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
 			 turn->rest ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
@@ -177,7 +177,7 @@ static __noinline int paired_begins_next(struct task_struct *prev, struct task_c
 	if (rq->left > 0)
 		return false;
 	first = sorted_first(cctx->number);
-	if (first < 0 || rq_key(rq, 0, tctx->counted.intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
+	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
 		return false;
 	weight = paired_weight(&tctx->queues);
 	sorted_begin_epoch(rq, cctx->number, weight, now);
@@ -282,19 +282,40 @@ static __noinline int paired_compare(struct task_ctx *tctx, struct queues_cpu *c
 	return 0;
 }
 
-/* Takes the first of another CPU's queue, if that one would be no shorter than this one's, with @task back in it, even then. */
-static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own)
+/* Whether the first task of a queue has had less time than @than, which has just run, by more than a slice. */
+static __noinline int paired_is_behind(u32 other, struct task_ctx *than)
 {
-	if (other == cpu || rq_of(other)->nr_waiting <= 0 || rq_nr(other) < own + 2 ||
-	    !dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
+	struct task_struct *p;
+
+	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
+		struct task_ctx *tctx = task_of(p);
+
+		return tctx && vtime_before(tctx->queues.vtime + paired_slice(&tctx->queues), than->queues.vtime);
+	}
+	return false;
+}
+
+/*
+ * Takes the first of another CPU's queue that is longer by two than this one's, with @prev back in it; or by one, if that task has had less
+ * than @prev: where tasks do not divide evenly the longer queue goes around. An idle CPU takes what waits anyway.
+ */
+static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own, struct task_ctx *prev)
+{
+	u32 nr = rq_nr(other);
+
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || nr <= own)
+		return false;
+	if (nr == own + 1 && !(prev && idle_none() && paired_is_behind(other, prev)))
+		return false;
+	if (!dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
 		return false;
 	count(TANDEM_STAT_SORTED_BALANCED);
 	return true;
 }
 
 /*
- * As an epoch begins: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are even, what they hold. Whether it
- * took something to run. Who has had less than others where tasks do not divide evenly is virtual time's to say.
+ * As an epoch begins, or a lone task's slice is over: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are
+ * even, what they hold. Whether it took something to run.
  */
 static __noinline int paired_balance(u32 cpu, struct task_ctx *prev)
 {
@@ -303,10 +324,10 @@ static __noinline int paired_balance(u32 cpu, struct task_ctx *prev)
 	u32 own = (u32)rq->nr_waiting + (prev != 0);
 
 	chip_look(cpu, bpf_ktime_get_ns());
-	if (paired_take_longer(cpu, chip->longest, own))
+	if (paired_take_longer(cpu, chip->longest, own, prev))
 		return true;
 	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
-	if (paired_take_longer(cpu, rq->probed, own))
+	if (paired_take_longer(cpu, rq->probed, own, prev))
 		return true;
 	balance_kinds(cpu);
 	return false;
@@ -364,6 +385,8 @@ static __noinline int paired_dispatch(struct task_struct *prev, struct queues_cp
 			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && paired_steal(cctx->number);
 		/* Alone: a turn as long as others'. */
 		paired_compare(tctx, cctx);
+		if (idle_none() && paired_balance(cctx->number, tctx))
+			return true;
 		rest = sorted_slice_ns();
 		if (queues_take_owed(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request, waiting_leeway(tctx->queues.slice)))
 			return true;

@@ -151,10 +151,13 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 	struct cpu_ctx *cctx = cpu_runs(p, tctx);
 
 	cctx->rank = rank;
+	if (on & SERIAL && rank != RANK_SERIAL && !tctx->serial.light)
+		levels_running(cctx, &tctx->queues);
 	if (on & LONGEST)
 		longest_running(p, tctx, cctx);
 	if (rank == RANK_SERIAL || cctx->longest.is_long) {
-		queues->keeps = true;
+		/* Serial phases take turns with each other (turns_keeps). */
+		queues->keeps = !serial_turns || cctx->longest.is_long || !may_run_everywhere(p);
 		/* A faster CPU that has nothing to do takes it, however little it has run. */
 		if (queues->kind && !queues->misfit)
 			util_change_misfit(queues, true);

@@ -21,6 +21,17 @@ enum {
 };
 
 /*
+ * Whether a faster CPU's thread keeps it whatever waits. A thread may have come to a serial phase as it ran; serial phases take turns
+ * with each other.
+ */
+static __always_inline bool turns_keeps(struct queues_cpu *cctx, struct queues_cpu *waiting)
+{
+	bool serial = cpu_of(cctx->number)->rank == RANK_SERIAL;
+
+	return cctx->keeps || (serial && (!serial_turns || cpu_of(waiting->number)->rank != RANK_SERIAL));
+}
+
+/*
  * The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none; then @waiting does not look again until
  * there can be one. A part of a faster core is no better than a core of its own.
  */
@@ -45,8 +56,7 @@ static s32 turns_find(struct queues_cpu *waiting, u64 now)
 				next = cctx->began + TURN_NS;
 			continue;
 		}
-		/* A thread may have come to a serial phase as it ran. */
-		if (cctx->keeps || cctx->wanted_by || cpu_of(cpu)->rank == RANK_SERIAL) {
+		if (turns_keeps(cctx, waiting) || cctx->wanted_by) {
 			if (now + TURN_AGAIN_NS < next)
 				next = now + TURN_AGAIN_NS;
 			continue;

@@ -4,16 +4,17 @@
  *
  * Two or more applications of which each could fill the machine would only mix in its caches. The one that has been
  * parallel for longest is the senior for seniority_ms, then the next one. The paper has such a timeout and does not
- * say how long it is.
+ * say how long it is. Weights count: the turns are as long, on average, and each is in proportion to the weight of the
+ * application's threads.
  *
  * Here an application takes part while it has threads for all CPUs: the last ones of a parallel phase compete with the
  * others' as before. In the paper it takes part from that moment until the phase ends (seniority_whole_phase).
  *
  * The paper boosts the senior and does not say by how much. Here the others of that size, the juniors, step back
  * behind everyone instead: to them that is the same, and applications too small to fill the machine do not starve. The
- * senior runs on the juniors' time, too: while there are n such applications its virtual time passes n times slower,
- * so that against third parties all keep their share. Time is looked at when the senior's threads stop, which they do
- * at least once in a slice: no timer has to run.
+ * senior runs on the juniors' time, too: it is charged as one thread of the weights of all, so that against third
+ * parties all keep their share. Time is looked at when threads stop, and at each tick, as a thread that nothing waits
+ * behind does not stop: no timer has to run.
  *
  * Where run queues are sorted there is no senior: threads of one program are mostly alike, and CPUs that run one
  * program alone are what sorting avoids.
@@ -22,6 +23,7 @@
 #define __TANDEM_SENIORITY_H
 
 #include "../base/phase.bpf.h"
+#include "../queues/line.bpf.h"
 
 enum {
 	/* Groups that are watched; others that fill the machine are normal. */
@@ -39,6 +41,8 @@ struct seniority_slot {
 	 * its phase ends.
 	 */
 	s32 full;
+	/* Of the thread with which it filled the machine, 1024 for nice 0. */
+	u32 weight;
 	u64 parallel_number;
 };
 
@@ -51,6 +55,9 @@ s32 nr_full;
 u32 senior;
 u64 senior_since;
 u64 senior_parallel_number;
+/* How long its turn is, ns, and its part of the weights of all that fill the machine, in 65536ths. */
+u64 senior_turn;
+u64 senior_part;
 
 static __always_inline struct seniority_slot *seniority_slot_of(struct group *group)
 {
@@ -91,6 +98,28 @@ static __always_inline bool seniority_before(struct seniority_slot *slot, struct
 	return slot->parallel_number < best->parallel_number;
 }
 
+/* Works out the senior's part and turn. Each application has a turn within SENIORITY_CYCLE. */
+static __noinline int seniority_weigh(void)
+{
+	struct serial_cpu *sums = &cpu_of(bpf_get_smp_processor_id())->serial;
+	u64 turns = (u64)seniority_ms * NSEC_PER_MSEC * (nr_full > 0 ? (u32)nr_full : 1);
+	s32 at;
+
+	sums->weights = sums->senior_weight = 0;
+	for_range(at, 0, NR_SLOTS) {
+		struct seniority_slot *slot = &seniority_slots[at & (NR_SLOTS - 1)];
+
+		if (!slot->tgid || slot->full <= 0)
+			continue;
+		sums->weights += slot->weight;
+		if (slot->tgid == senior)
+			sums->senior_weight = slot->weight;
+	}
+	senior_part = (sums->senior_weight << 16) / (sums->weights ?: 1);
+	senior_turn = ((turns < SENIORITY_CYCLE ? turns : SENIORITY_CYCLE) * senior_part) >> 16;
+	return 0;
+}
+
 /*
  * Makes the next group the senior, in the order in which they became parallel; @after: the last senior's number, or
  * 0.
@@ -111,6 +140,7 @@ static void seniority_choose(u64 after)
 	senior = best->tgid;
 	senior_parallel_number = best->parallel_number;
 	senior_since = bpf_ktime_get_ns();
+	seniority_weigh();
 	/* Its threads that wait as juniors are normal from now on: this CPU sees to it when it dispatches. */
 	cpu_of(bpf_get_smp_processor_id())->serial.promote = senior;
 	count(TANDEM_STAT_SERIAL_SENIOR);
@@ -156,17 +186,32 @@ static void seniority_ceased(struct group *group, u32 tgid)
 		senior = 0;
 	else if (senior == tgid)
 		seniority_choose(0);
+	else
+		seniority_weigh();
 }
 
-/* A group can fill the machine. */
-static void seniority_full(struct group *group, u32 tgid)
+/* The weight of a thread as the base counts it, with its control group's share. */
+static __always_inline u32 seniority_weight_of(struct task_struct *p)
+{
+	struct task_ctx *tctx = task_of(p);
+	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / ((tctx ? tctx->queues.credit : 0) ?: CREDIT_NS);
+
+	return weight ?: 1;
+}
+
+/* The group of a thread can fill the machine. */
+static void seniority_full(struct task_struct *p, struct group *group)
 {
 	struct seniority_slot *slot = seniority_slot_of(group);
+	u32 tgid = p->tgid;
 
 	if (!slot || !seniority_enters(slot))
 		return;
+	slot->weight = seniority_weight_of(p);
 	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !(active & SORTED))
 		seniority_choose(0);
+	else if (senior)
+		seniority_weigh();
 	/* Another CPU may have seen the phase end before this one came here. */
 	if (seniority_whole_phase && group->nr_ready <= (s32)serial_threshold)
 		seniority_ceased(group, tgid);
@@ -188,33 +233,28 @@ static void seniority_leave(struct group *group, u32 tgid)
 }
 
 /*
- * Passes seniority on when its time is over. Called when any task stops, in case the senior's own do not run. Several
- * CPUs may see it at once; then the last one's choice stands.
+ * Passes seniority on when its time is over; whether it did. Several CPUs may see it at once; then the last one's choice
+ * stands.
  */
-static __always_inline void seniority_pass_on(void)
+static __always_inline bool seniority_pass_on(void)
 {
-	u64 turn = (u64)seniority_ms * NSEC_PER_MSEC;
-	u32 full = nr_full;
-
 	if (!senior)
-		return;
+		return false;
 	/* Sorting begins with the first counters. */
-	if (full < 2 || active & SORTED) {
+	if (nr_full < 2 || active & SORTED) {
 		senior = 0;
-		return;
+		return false;
 	}
-	if (turn > SENIORITY_CYCLE / full)
-		turn = SENIORITY_CYCLE / full;
-	if (bpf_ktime_get_ns() - senior_since >= turn)
-		seniority_choose(senior_parallel_number);
+	if (bpf_ktime_get_ns() - senior_since < senior_turn)
+		return false;
+	seniority_choose(senior_parallel_number);
+	return true;
 }
 
 /* What a thread's run is charged: the senior's passes on time that the juniors do not use. */
 static __always_inline u64 seniority_charge(struct task_struct *p, u64 ran)
 {
-	s32 full = nr_full;
-
-	return senior && senior == p->tgid && full > 1 ? ran / full : ran;
+	return senior && senior == p->tgid && nr_full > 1 ? (ran * senior_part) >> 16 : ran;
 }
 
 /* A thread of a parallel application that is not the senior while another one is. */

@@ -10,6 +10,7 @@
 #define __TANDEM_SERIAL_H
 
 #include "claim.bpf.h"
+#include "levels.bpf.h"
 #include "share.bpf.h"
 #include "../queues/line.bpf.h"
 
@@ -31,6 +32,16 @@ static void serial_init(void)
 	}
 	share_filled = bpf_ktime_get_ns();
 	share_credit = share_of(SHARE_WINDOW);
+	levels_init();
+}
+
+/* Whether a serial phase is one that goes first, for a thread of this weight. */
+static __always_inline bool serial_goes_first(struct task_ctx *tctx, struct group *group)
+{
+	if (!serial_single && !phase_has_been_parallel(group))
+		return false;
+	tctx->serial.light = !levels_suffice(levels_of(tctx->queues.credit));
+	return !tctx->serial.light;
 }
 
 /* The rank of a thread: of its group's phase, and among parallel groups of its seniority. */
@@ -42,8 +53,9 @@ static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 	if (is_system_task(p, tctx) || !(group = group_of(p, tctx)))
 		return RANK_NORMAL;
 	ready = phase_ready(tctx, group);
+	tctx->serial.light = false;
 	if (ready <= (s32)serial_threshold)
-		return serial_single || phase_has_been_parallel(group) ? RANK_SERIAL : RANK_NORMAL;
+		return serial_goes_first(tctx, group) ? RANK_SERIAL : RANK_NORMAL;
 	return is_junior(p, group, ready) ? RANK_JUNIOR : RANK_NORMAL;
 }
 
@@ -76,6 +88,22 @@ static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 	return victim;
 }
 
+/*
+ * Has a thread that waited as a junior wait in the line where it ran, or, where CPUs are unequal, in that of the fastest
+ * CPU. It has saved nothing up: the senior before ran on its time (seniority_charge).
+ */
+static __always_inline void serial_promote_junior(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct queues_task *task)
+{
+	u32 number = line_of(scx_bpf_task_cpu(p));
+
+	if (nr_kinds > 1 || number == LINE_APART || !line_at(number)->nr_cpus)
+		number = common_line;
+	line_enter(task, number);
+	if (vtime_before(task->vtime, line_at(number)->vtime))
+		task->vtime = line_at(number)->vtime;
+	dsq_move_vtime(it, p, QUEUE_LINE | number, task->vtime + task->request);
+}
+
 /* Puts a thread that was waiting where its rank now wants it. Runs in dispatch only. */
 static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 queue, u32 kind)
 {
@@ -95,9 +123,8 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			dsq_move_vtime(it, p, QUEUE_SERIAL, active & QUEUES ? line_place_in(common_line, vtime, tctx->queues.line) : budgeted_vtime(p));
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR && tctx && active & QUEUES) {
-		dsq_move_vtime(it, p, QUEUE_LINE | tctx->queues.line, vtime);
+		serial_promote_junior(it, p, &tctx->queues);
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
-		/* The thread has saved nothing up: the senior before ran on its time (seniority_charge). */
 		if (vtime_before(vtime, vtime_now))
 			vtime = vtime_now;
 		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime);
@@ -180,7 +207,7 @@ static void serial_raise_running(u32 tgid)
 	for_range(cpu, 0, nr_cpus) {
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		if (cctx->tgid != tgid || !cctx->pid)
+		if (cctx->tgid != tgid || !cctx->pid || !levels_suffice(cctx->serial.level))
 			continue;
 		cctx->rank = RANK_SERIAL;
 		if (active & QUEUES)
@@ -207,7 +234,7 @@ static void serial_phase_changed(struct task_struct *p, struct group *group, u32
 		seniority_parallel(group);
 	}
 	if (change & PHASE_BECAME_FULL)
-		seniority_full(group, tgid);
+		seniority_full(p, group);
 	if (change & (seniority_whole_phase ? PHASE_BECAME_SERIAL : PHASE_CEASED_FULL))
 		seniority_ceased(group, tgid);
 	if (!(change & PHASE_BECAME_SERIAL))
@@ -223,6 +250,27 @@ static void serial_phase_changed(struct task_struct *p, struct group *group, u32
 static __always_inline void serial_init_task(struct task_struct *p, struct group *group)
 {
 	seniority_join(group, p->tgid);
+}
+
+/*
+ * A tick: passes seniority on when its time is over. A thread that has become a junior since the last tick gives way.
+ */
+static __noinline int serial_tick(struct task_struct *p)
+{
+	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
+	struct task_ctx *tctx;
+
+	if (seniority_pass_on())
+		p->scx.slice = 0;
+	if (cctx->serial.senior == senior)
+		return 0;
+	cctx->serial.senior = senior;
+	tctx = task_of(p);
+	if (!tctx || tctx->queues.idles || cctx->rank != RANK_NORMAL || serial_rank(p, tctx) != RANK_JUNIOR)
+		return 0;
+	cctx->rank = RANK_JUNIOR;
+	p->scx.slice = 0;
+	return 0;
 }
 
 static void serial_stopping(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran)

@@ -10,6 +10,8 @@
 struct serial_task {
 	/* Time of the task's present run that the serial share has paid already, ns. */
 	u64 paid;
+	/* The thread is in a serial phase that does not go first, as the thread is too light. */
+	bool light;
 };
 
 struct serial_group {
@@ -22,6 +24,14 @@ struct serial_cpu {
 	u32 promote;
 	/* How many waiting tasks the CPU has looked at for that: here because the verifier follows what is in registers. */
 	u32 promote_seen;
+	/* The level of the last thread that was in no serial phase, and of which credit that was worked out (levels.bpf.h). */
+	s32 level;
+	u64 credit;
+	/* The senior that the CPU knows of: at a tick it sees that there is another one. */
+	u32 senior;
+	/* Sums of weights, of all that fill the machine and of the senior, while the CPU works them out: here for the verifier, too. */
+	u64 weights;
+	u64 senior_weight;
 };
 
 #define SERIAL_STATS(sees, acts)									\

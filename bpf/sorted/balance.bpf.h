@@ -13,6 +13,7 @@
 #define __TANDEM_BALANCE_H
 
 #include "pairs.bpf.h"
+#include "../base/counters.bpf.h"
 
 enum {
 	/* How different tasks must be to be worth it, of 1024. */
@@ -51,7 +52,7 @@ static void rq_uncount(struct sorted_task *turn)
 /* Where a turn is in a queue: by epoch, then by intensity, the highest first on a pair's first CPU, last on its second. */
 static __always_inline u64 rq_key(const struct run_queue *rq, u64 epoch, u32 intensity)
 {
-	return epoch << 16 | (rq->position & 1 ? intensity : 1024 - intensity) + 1;
+	return epoch << 16 | (rq->position & 1 ? intensity : TRAFFIC_MOST - intensity) + 1;
 }
 
 /* The one of a queue that an exchange wants: with the highest or the lowest intensity. */
@@ -150,7 +151,7 @@ static __always_inline void ends_add(struct ends *ends, u32 intensity)
 }
 
 /*
- * How far apart the intensities of a CPU's tasks are, of 1024, the one that runs included: with a task of intensity @instead in the
+ * How far apart the intensities of a CPU's tasks are, the one that runs included: with a task of intensity @instead in the
  * place of the waiting @but, if @but is not 0.
  */
 static u32 balance_variety(struct ends *ends, u32 cpu, s32 but, u32 instead)
@@ -158,10 +159,10 @@ static u32 balance_variety(struct ends *ends, u32 cpu, s32 but, u32 instead)
 	struct task_struct *p;
 	struct task_ctx *tctx;
 
-	ends->least = 1024;
+	ends->least = TRAFFIC_MOST;
 	ends->most = 0;
 	if (!cpu_of(cpu)->idle)
-		ends_add(ends, cpu_of(cpu)->counted.intensity);
+		ends_add(ends, cpu_of(cpu)->counted.traffic);
 	if (but)
 		ends_add(ends, instead);
 	for_queued(it, p, QUEUE_CPU + (cpu & (MAX_CPUS - 1))) {

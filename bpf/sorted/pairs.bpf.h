@@ -144,7 +144,7 @@ static __always_inline void pair_count_mix(u32 cpu)
 
 	if (partner == cpu || rq_of(partner)->pair != first || cpu_of(partner)->idle)
 		return;
-	count((cpu_of(partner)->counted.intensity < 512) != (cpu_of(cpu)->counted.intensity < 512) ? TANDEM_STAT_SORTED_MIXED :
+	count((cpu_of(partner)->counted.traffic < 512) != (cpu_of(cpu)->counted.traffic < 512) ? TANDEM_STAT_SORTED_MIXED :
 										     TANDEM_STAT_SORTED_ALIKE);
 }
 
@@ -169,7 +169,7 @@ static __always_inline u32 rq_load(u32 cpu, u32 nr)
 /* The intensity of them all. */
 static __always_inline s32 rq_intensity(u32 cpu)
 {
-	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->counted.intensity);
+	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->counted.traffic);
 }
 
 /* Takes one CPU of a chip into account. */

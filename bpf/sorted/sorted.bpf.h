@@ -93,7 +93,7 @@ static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu,
 	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
 	rq_uncount(turn);
 	turn->weight = p->scx.weight;
-	turn->intensity = tctx->counted.intensity;
+	turn->intensity = tctx->counted.traffic;
 	turn->vtime = p->scx.dsq_vtime;
 	rq_count(rq, turn, cpu, epoch);
 	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
@@ -238,7 +238,7 @@ static bool sorted_goes_on(struct task_struct *prev, struct run_queue *rq, u32 c
 	if (!tctx || place_of(tctx) != PLACE_APPLICATION || cpu_of(cpu)->rank != RANK_NORMAL || cpu_of(cpu)->wanted_by)
 		return false;
 	first = sorted_first(cpu);
-	if (first < 0 || rq_key(rq, 0, tctx->counted.intensity) + EXCHANGE_STEP > rq_key(rq, 0, first))
+	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
 		return false;
 	sorted_begin_epoch(rq, cpu, prev->scx.weight, now);
 	slice = sorted_turn(rq, prev->scx.weight, now);

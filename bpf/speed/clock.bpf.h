@@ -15,6 +15,8 @@
 
 enum {
 	CLOCK_ONE = 1024,
+	/* How much longer compute-bound work takes at the lowest clock of which the paper's line says something (edp.bpf.h). */
+	CLOCK_LINE_SLOWNESS = CLOCK_ONE * 3 / 2,
 	MAX_DOMAINS = MAX_CPUS,
 };
 
@@ -88,6 +90,17 @@ static void clock_init_table(u32 number)
 static __always_inline bool clock_power_known(u32 table)
 {
 	return opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
+}
+
+/* Whether there is a clock below a CPU's highest of which the energy-delay factor can be told: by power, or by the line. */
+static __always_inline bool clock_has_factor(u32 cpu)
+{
+	u32 top = clock_top(cpu);
+
+	if (!top)
+		return false;
+	return (!edp_base_pct && clock_power_known(facts_of(cpu)->opp_table)) ||
+	       clocks_of(cpu)->slowness[(top - 1) & (MAX_OPPS - 1)] <= CLOCK_LINE_SLOWNESS;
 }
 
 /* Makes the tables; whether there is a clock to change and a governor that listens. */

@@ -48,10 +48,9 @@
 enum {
 	/* Shares of memory come in so many steps, so that equal tasks have equal ones and nothing is computed twice. */
 	EDP_STEPS = 32,
-	/* The paper's line, percent, and how much longer compute-bound work takes at the clock that the line is for. */
+	/* The paper's line, percent. */
 	EDP_PAPER_BASE = 167,
 	EDP_PAPER_SLOPE = 79,
-	EDP_PAPER_SLOWNESS = CLOCK_ONE * 3 / 2,
 	/* Another point must be better by 1/64 than the one in force: changing costs time, too. */
 	EDP_GAIN_SHIFT = 6,
 	/* How many decisions a clock remembers, as bits; bits of an operating point, and of what a decision depends on. */
@@ -161,7 +160,7 @@ static __always_inline u64 edp_by_line_at(struct edp_mix *mix, struct edp_terms 
 {
 	u64 base = edp_base_pct ?: EDP_PAPER_BASE, slope = edp_base_pct ? edp_slope_pct : EDP_PAPER_SLOPE;
 	u64 slow = clock_tables[terms->table & (MAX_OPP_TABLES - 1)].slowness[opp & (MAX_OPPS - 1)];
-	u64 more = slow - CLOCK_ONE, most = EDP_PAPER_SLOWNESS - CLOCK_ONE;
+	u64 more = slow - CLOCK_ONE, most = CLOCK_LINE_SLOWNESS - CLOCK_ONE;
 	u64 used = (slope << 16) * mix->sum / ((u64)mix->nr * EDP_STEPS);
 	u64 there = base << 16, highest = 100 << 16;
 
@@ -190,7 +189,7 @@ static __always_inline bool edp_allows(struct edp_mix *mix, struct edp_terms *te
 	u64 limit = (100 + edp_slowdown_pct) * CLOCK_ONE * EDP_STEPS / 100;
 	u64 variance = ((u64)mix->squares * mix->nr - (u64)mix->sum * mix->sum) * more * more / mix->nr / mix->nr;
 
-	if (!terms->by_power && slow > EDP_PAPER_SLOWNESS)
+	if (!terms->by_power && slow > CLOCK_LINE_SLOWNESS)
 		return false;
 	return mean <= limit && (limit - mean) * (limit - mean) >= (mix->nr - 1) * variance;
 }

@@ -161,7 +161,7 @@ fn under_noise(run: u32, period: u32, settings: &str) -> Value {
     report(&file(&folder, &workload), "poweredge-2850:free-htoff-4-2", &scheduler)
 }
 
-/// Grant & Afsahi, section 6.1. Noise of half a CPU needs 1400 of 2800 MHz: 1500 is the lowest clock that carries it, and
+/// Grant & Afsahi, section 2. Noise of half a CPU needs 1400 of 2800 MHz: 1500 is the lowest clock that carries it, and
 /// 1800 the lowest that it loads to less than 90 %.
 #[test]
 fn the_os_cpus_clock_is_the_lowest_that_noise_fills_no_more_than_allowed() {

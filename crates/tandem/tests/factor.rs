@@ -108,8 +108,10 @@ fn a_lone_program_that_computes_keeps_its_clock_where_nobody_knows_the_bandwidth
     let place = Place::new();
     for machine in ["opteron-8435", "phenom-9950", "core2-q6600"] {
         let fastest = place.programs("hmmer:1", machine, "fair+performance");
+        // Its second clock is half of the first, of which the line says nothing.
+        let known = if machine == "phenom-9950" { "no_clock" } else { "active" };
         for (settings, expected) in
-            [("speed=true", "no_bandwidth"), ("all=true", "no_bandwidth"), ("speed=true,memory_mbps=5600", "active")]
+            [("speed=true", "no_bandwidth"), ("all=true", "no_bandwidth"), ("speed=true,memory_mbps=5600", known)]
         {
             let report = place.programs("hmmer:1", machine, &format!("./blind.bpf.o,{settings}+schedutil"));
             assert_eq!(state(&report), expected, "{machine} {settings}");

@@ -16,7 +16,7 @@ options! {
     ///
     /// Programs, their threads' loops dealt dynamically, and system noise are those of `scientific`. How long the
     /// programs are is not published: here they are of one length, in iterations that take so long without contention.
-    "crossed" => Crossed from "Morad, Kolodny & Weiser, section V and equation (4) (SPEC OMP2001)" {
+    "crossed" => Crossed from "Morad, Kolodny & Weiser, section V and equation (4); section IV (SPEC OMP2001)" {
         /// Programs A and B, or one that runs alone.
         "programs" programs: Vec<Program> = vec![Program::Art, Program::Equake], ();
         /// Threads of a program; thread 0 also does the serial part.

@@ -12,7 +12,7 @@ options! {
     /// cache once, that of `stream-fit2` twice. `cache` and `bandwidth` are the machine's.
     ///
     /// Assumed: how much of its time a stream waits for memory. A fitting stream does so too wherever it does not fit.
-    "mixes" => Mixes from "Merkel & Bellosa, section 3.2 (microbenchmarks, Fig. 1 and Table 1)" {
+    "mixes" => Mixes from "Merkel & Bellosa, sections 3.1 (microbenchmarks, Fig. 1) and 3.2 (Table 1)" {
         /// How many `aluadd`.
         "aluadd" aluadd: u32 = 2, 0..=1024;
         /// How many `stream`.

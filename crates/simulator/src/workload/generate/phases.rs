@@ -17,7 +17,7 @@ options! {
     /// p is the same for all threads of an iteration, and is drawn from the seed for each: a table of `rounds` iterations,
     /// which repeats until `duration`. All work counts once in `apps[].work_s` of the report, n p + s per iteration, so
     /// `apps[].performance` is the benchmark's figure of merit.
-    "phases" => Phases from "Morad, Kolodny & Weiser, section V and equation (1)" {
+    "phases" => Phases from "Morad, Kolodny & Weiser, section IV and equation (1)" {
         /// Parallel to serial time of each application, alone on as many equal CPUs as it has threads.
         "label" label: Vec<Label> = vec![Label::EQUAL, Label::EQUAL], ();
         /// Threads of a parallel part; the paper has as many as CPUs.

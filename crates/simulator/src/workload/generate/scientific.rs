@@ -17,7 +17,7 @@ options! {
     /// traffic: one factor for all programs is fitted to one number of Grant and Afsahi (papers/noise). The noise, which
     /// neither paper describes, takes 5 % of a CPU, an amount with a source (papers/noise). Values given as options take
     /// the place of the program's.
-    "scientific" => Scientific from "Grant & Afsahi, sections 2 and 4.2; Morad, Kolodny & Weiser, section V (SPEC OMP2001)" {
+    "scientific" => Scientific from "Grant & Afsahi, sections 2 and 4.2; Morad, Kolodny & Weiser, section IV (SPEC OMP2001)" {
         /// Which programs' values to take, one for each program that runs.
         "program" program: Vec<Program> = vec![Program::Swim], ();
         /// Threads of a program; thread 0 also does the serial part.
