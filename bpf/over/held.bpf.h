@@ -28,6 +28,9 @@ struct {
 	__uint(max_entries, 1);
 } held_timers SEC(".maps");
 
+/* For loaders (statistics.limited of tandem.toml): where tasks wait for their groups' next periods. */
+u64 held_queue = QUEUE_HELD;
+
 /* When the timer comes, ns; 0: there is no need of one. */
 u64 held_due;
 /* While it looks: how many tasks more, and the first end of a period that it has found. In memory for the verifier. */
