@@ -3,14 +3,14 @@
 
 use tandem_simulator::machine::Machine;
 use tandem_simulator::metrics::{GroupReport, Report};
-use tandem_simulator::simulation::{Profile, SchedExt, simulate};
+use tandem_simulator::simulation::{Options, Profile, SchedExt, Scheduler, simulate};
 use tandem_simulator::units::{MSEC, Nanos};
 use tandem_simulator::why::{Cause, Recorder};
 use tandem_simulator::workload::{CgroupSpec, CgroupWrite, CpuMax, Policy, TaskSpec, Workload};
 
 use super::run::{for_ms, forever, hog, options, pairs, periodic, then_forever, time, with, within};
 use crate::equal;
-use crate::long::combinations::scheduler::audited_run;
+use crate::long::combinations::scheduler::{audited_run, machine};
 use crate::long::combinations::support::workload::{TaskExt, sleep, thread, work};
 
 const KERNELS: [Profile; 3] = [Profile::V6_12, Profile::V6_18, Profile::V7];
@@ -66,12 +66,12 @@ fn what_waits_leaves_its_share_to_neighbours() {
     within(time(&report, "neighbour"), 2250.0, 100.0);
 }
 
-/// Where nothing else is there, the CPUs are idle for as long as the group waits.
+/// Where nothing else is there, the CPUs are idle for as long as the group waits. The first period is a part of one, by chance.
 #[test]
 fn what_has_used_up_its_quota_leaves_cpus_idle() {
     let workload = grouped(5000, [within_group(hog("limited").times(3), "/g")], [group("/g", [(0, max(50, 100))])]);
     for kernel in KERNELS {
-        within(time(&run_on(kernel, &equal::machine(4), &workload), "limited"), 2500.0, 60.0);
+        within(time(&run_on(kernel, &equal::machine(4), &workload), "limited"), 2525.0, 60.0);
     }
 }
 
@@ -158,6 +158,42 @@ fn limits_hold_under_mechanisms() {
     for settings in [("longest", "true"), ("serial_first", "true"), ("isolate", "dedicated"), ("isolate", "shared")] {
         let report = run_with(Profile::V6_12, &[settings], &super::run::unequal(2, 2), &workload);
         within(time(&report, "worker"), 2000.0, 100.0);
+    }
+}
+
+/// Four services, each limited to a fifth of a CPU, that want two thirds of one; on machines whose clocks follow utilisation.
+fn services(ms: u64) -> Workload {
+    let paths: Vec<String> = (0..4).map(|number| format!("/service-{number}")).collect();
+    let service = |path: &String| within_group(thread("service", forever([work(20), sleep(10)])), path);
+    let cgroups = paths.iter().map(|path| group(path, [(0, max(20, 100))])).collect();
+    Workload { cgroups, ..for_ms(ms, paths.iter().map(service).collect::<Vec<_>>()) }
+}
+
+/// Seconds of work on the fastest CPU, and joules for each, in the mean over some runs: when periods begin is a matter of chance.
+fn work_and_cost(machine: &Machine, workload: &Workload, options: &Options) -> (f64, f64) {
+    let (mut work_s, mut joules, runs) = (0.0, 0.0, 6);
+    for seed in 0..runs {
+        let options = Options { seed, governor: "schedutil".parse().unwrap(), ..options.clone() };
+        let report = audited_run(machine, workload, &options);
+        work_s += report.apps.iter().map(|app| app.work_s).sum::<f64>();
+        joules += report.energy_j.total;
+    }
+    (work_s / runs as f64, joules / work_s)
+}
+
+/// What waits for its group's next period does not sleep: it needs a fast CPU and a high clock when it goes on, and gets both at once.
+#[test]
+fn services_under_limits_do_as_much_as_under_fair() {
+    let workload = services(3000);
+    for name in ["pixel6", "hikey960", "apple-m1", "smp-8", "rk3399"] {
+        let machine = machine(name);
+        let fair = Options { scheduler: Scheduler::Fair, ..Options::default() };
+        let (fair, fair_cost) = work_and_cost(&machine, &workload, &fair);
+        for mode in ["auto", "none"] {
+            let (done, cost) = work_and_cost(&machine, &workload, &options(with(&[("mode", mode)])));
+            assert!(done > 0.97 * fair, "{name}, mode={mode}: {done} s of work, fair {fair}");
+            assert!(cost < 1.03 * fair_cost, "{name}, mode={mode}: {cost} J for a second of work, fair {fair_cost}");
+        }
     }
 }
 
