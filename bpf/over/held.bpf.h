@@ -28,6 +28,9 @@ struct {
 	__uint(max_entries, 1);
 } held_timers SEC(".maps");
 
+/* For loaders (statistics.limited of tandem.toml): where tasks wait for their groups' next periods. */
+u64 held_queue = QUEUE_HELD;
+
 /* When the timer comes, ns; 0: there is no need of one. */
 u64 held_due;
 /* While it looks: how many tasks more, and the first end of a period that it has found. In memory for the verifier. */
@@ -76,6 +79,7 @@ static __noinline int held_takes(struct task_struct *p)
 	tctx->queues.ran_on = false;
 	/* Meanwhile others have its share of the groups above. */
 	queues_counts_no_more(&tctx->queues);
+	util_hold(&tctx->queues, now);
 	count(TANDEM_STAT_BASE_LIMITED);
 	dsq_insert(p, QUEUE_HELD, SLICE_LONE, 0);
 	held_arm(until, now);
@@ -98,13 +102,62 @@ static __noinline void held_tick(struct task_struct *p)
 		limit_stops(p, cctx);
 }
 
-/* Lets a task go on that has waited: from its line, or its CPU's queue. */
+/*
+ * Whether an idle CPU would do for a task that may run everywhere. The first look leaves out CPUs under pressure, CPUs whose core's other
+ * thread runs something, and the OS CPU.
+ */
+static __always_inline bool held_suits(u32 cpu, bool first)
+{
+	if (!cpu_of(cpu)->isolate.takes_applications)
+		return false;
+	return !first || (place_likes(cpu) && !queues_cpu_of(cpu)->pressed && !idle_shares_core(cpu));
+}
+
+/* The fastest idle CPU that would do; it counts as busy from now on. Negative: none. As this is not static, the verifier follows it once. */
+__noinline int held_pick_fastest(bool first)
+{
+	s32 at;
+
+	for_range(at, 0, nr_cpus) {
+		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
+
+		if (held_suits(cpu, first) && scx_bpf_test_and_clear_cpu_idle(cpu))
+			return cpu;
+	}
+	return -1;
+}
+
+/* Whether a CPU is fast enough for a task: one of the fastest, or, where clocks follow utilisation, any that is. */
+static __always_inline bool held_fits(struct queues_task *task, struct queues_cpu *cctx)
+{
+	return !cctx->kind || (cctx->has_clock && util_fits(util_to_place(task), cctx));
+}
+
+/*
+ * An idle CPU for a task that is let go and may run everywhere: its last one if that is fast enough, or one of the fastest. The timer holds
+ * the RCU lock, and functions that know sets of CPUs take that lock; the kind of CPU on which the task costs least is not asked for, as
+ * after the wait that is nearly always the fastest (util_release). Negative: none. As this is not static, the verifier follows it once.
+ */
+__noinline int held_pick(struct queues_task *task, u32 prev_cpu)
+{
+	s32 cpu;
+
+	if (!task || idle_none())
+		return -1;
+	if (held_fits(task, queues_cpu_of(prev_cpu)) && held_suits(prev_cpu, true) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
+		return prev_cpu;
+	cpu = held_pick_fastest(true);
+	return cpu >= 0 ? cpu : held_pick_fastest(false);
+}
+
+/* Lets a task go on that has waited: from its line, where an idle CPU is woken to take it, or from its CPU's queue. */
 static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct queues_task *task)
 {
-	u32 cpu = scx_bpf_task_cpu(p), number = line_of(is_confined() ? confined_cpu(p, cpu) : cpu);
+	u32 cpu = scx_bpf_task_cpu(p), near = is_confined() ? confined_cpu(p, cpu) : cpu, number = line_of(near);
 
 	if (!line_at(number)->nr_cpus)
 		number = common_line;
+	util_release(task, bpf_ktime_get_ns());
 	queues_counts(task);
 	line_enter(task, number);
 	line_bound(task, line_at(number));
@@ -115,7 +168,7 @@ static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct tas
 		return;
 	}
 	dsq_move_vtime(it, p, (task->idles ? QUEUE_LINE_IDLE : QUEUE_LINE) | number, task->vtime + task->request);
-	queues_kick(scx_bpf_pick_idle_cpu(p->cpus_ptr, 0), number);
+	queues_kick(may_run_everywhere(p) ? held_pick(task, near) : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0), number);
 }
 
 static int held_timer_fires(void *map, u32 *key, struct held_timer *timer)

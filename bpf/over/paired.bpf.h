@@ -297,7 +297,7 @@ static __noinline int paired_is_behind(u32 other, struct task_ctx *than)
 
 /*
  * Takes the first of another CPU's queue that is longer by two than this one's, with @prev back in it; or by one, if that task has had less
- * than @prev: where tasks do not divide evenly the longer queue goes around.
+ * than @prev: where tasks do not divide evenly the longer queue goes around. An idle CPU takes what waits anyway.
  */
 static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own, struct task_ctx *prev)
 {
@@ -305,7 +305,7 @@ static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own, stru
 
 	if (other == cpu || rq_of(other)->nr_waiting <= 0 || nr <= own)
 		return false;
-	if (nr == own + 1 && !(prev && paired_is_behind(other, prev)))
+	if (nr == own + 1 && !(prev && idle_none() && paired_is_behind(other, prev)))
 		return false;
 	if (!dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
 		return false;
@@ -385,7 +385,7 @@ static __noinline int paired_dispatch(struct task_struct *prev, struct queues_cp
 			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && paired_steal(cctx->number);
 		/* Alone: a turn as long as others'. */
 		paired_compare(tctx, cctx);
-		if (paired_balance(cctx->number, tctx))
+		if (idle_none() && paired_balance(cctx->number, tctx))
 			return true;
 		rest = sorted_slice_ns();
 		if (queues_take_owed(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request, waiting_leeway(tctx->queues.slice)))

@@ -39,6 +39,8 @@ struct queues_task {
 	};
 	/* By how much the work since it woke, or since its CPU was idle, was less than the time that it took, ns. */
 	u32 lost;
+	/* Since when it waits for its control group's next period, ns (over/held.bpf.h); before `util_at`: it has run since. */
+	u64 held_at;
 	/* Its control group (cgroups.bpf.h), and whether it is counted there as one that could run. */
 	u16 cgroup;
 	bool counted;

@@ -5,7 +5,8 @@
  * It is the kernel's (kernel/sched/pelt.c), independent of the CPU and its clock: it halves in 2^25 ns. Between halvings a parabola
  * stands for the exponential function, within 0.3 % of it. A task's work is counted as the kernel's pelt clock does, slower
  * on a slower CPU: what is lost of the time counts as sleep afterwards, a task's when it sleeps, a CPU's when that is idle
- * (update_rq_clock_pelt). Time in which a task waits counts as sleep. schedutil adds a quarter to what it is asked for.
+ * (update_rq_clock_pelt). Time in which a task waits counts as sleep, but not while it waits for its control group's next period
+ * (util_release). schedutil adds a quarter to what it is asked for.
  */
 #ifndef __TANDEM_QUEUES_UTIL_H
 #define __TANDEM_QUEUES_UTIL_H
@@ -435,6 +436,42 @@ static __always_inline void util_sleeps(struct queues_task *task)
 		task->util_est = task->util;
 	else
 		task->util_est -= (task->util_est - task->util) / 4;
+}
+
+/* Whether a task waits for its control group's next period, and has not run since it began to. */
+static __always_inline bool util_is_held(struct queues_task *task)
+{
+	return task->held_at && !vtime_before(task->held_at, task->util_at);
+}
+
+/* A task begins to wait for its control group's next period. A task that is taken off its queue and put back meanwhile goes on waiting. */
+static __always_inline void util_hold(struct queues_task *task, u64 now)
+{
+	if (util_is_held(task))
+		return;
+	task->held_at = now;
+	task->lost = 0;
+}
+
+/*
+ * The wait is over, and was no sleep: the task would have run all the while if it could, and its utilisation is as if it had. The kernel
+ * only stops the clock (throttle_cfs_rq), but counts a throttled task for its CPU's clock all the while, together with the others that are
+ * throttled there: on most CPUs the sum asks for the highest clock, too. A task with little time for much work needs a fast CPU. As this is
+ * not static, the verifier follows it once.
+ */
+__noinline int util_release(struct queues_task *task, u64 now)
+{
+	u32 util;
+
+	if (!task)
+		return 0;
+	if (task->util_at && util_is_held(task)) {
+		util = util_decayed(task->util, task->held_at - task->util_at);
+		task->util = UTIL_ONE - util_decayed(UTIL_ONE - util, now - task->held_at);
+		task->util_at = now;
+	}
+	task->held_at = 0;
+	return 0;
 }
 
 /*

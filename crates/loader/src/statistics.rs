@@ -17,6 +17,8 @@ pub struct Statistics {
     pub counters: Option<(String, String)>,
     /// Variables that are enumerations.
     pub states: Vec<String>,
+    /// The variable with the number of the dispatch queue in which threads wait whose group has used up its limit (`cpu.max`).
+    pub limited: Option<String>,
 }
 
 /// Counters by name, in the order of the enumeration: the sums over all CPUs.
@@ -91,7 +93,17 @@ impl Statistics {
             enumeration(&object.object().btf, names).ok_or_else(|| missing("enumeration", names))?;
         }
         let absent = self.states.iter().find(|name| state(object, name).is_none());
-        absent.map_or(Ok(()), |name| Err(missing("variable that is an enumeration", name)))
+        absent.map_or(Ok(()), |name| Err(missing("variable that is an enumeration", name)))?;
+        match &self.limited {
+            Some(name) if self.limited_queue(object).is_none() => Err(missing("64-bit variable", name)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The number of the dispatch queue in which threads wait for their group's next period, if the scheduler says so.
+    pub fn limited_queue(&self, object: &impl Counting) -> Option<u64> {
+        let bytes = object.variable(self.limited.as_ref()?)?;
+        (bytes.len() == COUNTER).then(|| number(&bytes))
     }
 
     /// The counters now.

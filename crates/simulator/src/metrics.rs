@@ -99,14 +99,15 @@ pub struct GroupReport {
     pub path: String,
     /// Periods in which the group wanted CPU time.
     pub periods: u64,
-    /// Periods at whose end some CPU of the group had to wait.
-    pub throttled_periods: u64,
-    /// Time for which CPUs of the group had to wait with threads that could run, summed over them, in seconds.
-    pub throttled_s: f64,
-    /// Periods in which more than the quota was used.
-    pub bursts: u64,
-    /// CPU time above the quota, in seconds.
-    pub burst_s: f64,
+    /// Periods at whose end some CPU of the group had to wait. `None` under a sched_ext scheduler that does not say which threads wait
+    /// for their group's limit.
+    pub throttled_periods: Option<u64>,
+    /// Time for which CPUs of the group had to wait with threads that could run, summed over them, in seconds; the same.
+    pub throttled_s: Option<f64>,
+    /// Periods in which more than the quota was used. `None` under a sched_ext scheduler.
+    pub bursts: Option<u64>,
+    /// CPU time above the quota, in seconds; the same.
+    pub burst_s: Option<f64>,
 }
 
 /// Energy by part, in joules; `total` is the sum of the others.

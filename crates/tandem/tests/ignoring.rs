@@ -79,6 +79,25 @@ fn weights_and_nice_values_are_heeded_by_those_who_look_at_them() {
     assert!(text.contains("It ignored cpu.weight: the scheduler has no ops.cgroup_set_weight."), "{text}");
 }
 
+/// How often a group had to wait is known of schedulers that say which of their threads do.
+#[test]
+fn a_scheduler_that_does_not_say_what_waits_is_not_said_to_have_held_nothing() {
+    let folder = folder();
+    let groups = |scheduler: &str| {
+        let run = ["simulate", "limited.json", "-m", "smp-8", "-s", scheduler, "--quiet", "--json"];
+        let report: serde_json::Value = serde_json::from_str(&shown(folder.path(), &run)).unwrap();
+        let group = &report["groups"][0];
+        (group["periods"].as_u64().unwrap(), group["throttled_periods"].as_u64(), group["throttled_s"].as_f64())
+    };
+    let (periods, throttled, time) = groups("tandem");
+    assert!((10..=12).contains(&periods) && throttled.unwrap() + 1 >= periods && time.unwrap() > 1.0);
+    let (periods, throttled, time) = groups("./scx_simple.bpf.o");
+    assert!((10..=12).contains(&periods) && throttled.is_none() && time.is_none());
+    let text =
+        shown(folder.path(), &["simulate", "limited.json", "-m", "smp-8", "-s", "./scx_simple.bpf.o", "--quiet"]);
+    assert!(text.contains("the scheduler does not say when it waits for them"), "{text}");
+}
+
 #[test]
 fn a_search_finds_no_gain_in_ignoring_a_limit() {
     let folder = folder();

@@ -34,7 +34,7 @@ pub const RUN: &[&str] = &["init_cpu", "check", "arena", "syscall", "attached", 
 /// Members of `struct sched_ext_ops` that are numbers.
 pub const OPS_NUMBERS: &[&str] = &["flags", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
 const OPS: &[&str] = &["scheduler", "flags", "flags_if", "timeout_ms", "exit_dump_len", "dispatch_max_batch"];
-const STATISTICS: &[&str] = &["map", "names", "states"];
+const STATISTICS: &[&str] = &["map", "names", "states", "limited"];
 const STEERING: &[&str] = &["mode", "wish"];
 const HINTS: &[&str] = &["relative_length"];
 const APPLICATIONS: &[&str] = &["tgids", "adopt"];
@@ -374,11 +374,12 @@ impl File<'_> {
     }
 
     fn statistics(&self, item: Item<'_>) -> Result<Statistics, InputError> {
-        let (mut map, mut names, mut states) = (None, None, Vec::new());
+        let (mut map, mut names, mut states, mut limited) = (None, None, Vec::new(), None);
         for entry in self.known(self.table(item, "`statistics`")?, "`statistics`", STATISTICS)? {
             match (entry.key, entry.item.get_ref()) {
                 ("map", _) => map = Some(self.name(entry.item, "`map`", "the name of a map")?),
                 ("names", _) => names = Some(self.name(entry.item, "`names`", "the name of an enumeration")?),
+                ("limited", _) => limited = Some(self.name(entry.item, "`limited`", "the name of a variable")?),
                 (_, DeValue::Array(variables)) => {
                     let name = |item| self.name(item, "a state", "the name of a variable");
                     states = variables.iter().map(name).collect::<Result<_, _>>()?;
@@ -387,8 +388,8 @@ impl File<'_> {
             }
         }
         match (map, names) {
-            (Some(map), Some(names)) => Ok(Statistics { counters: Some((map, names)), states }),
-            (None, None) => Ok(Statistics { counters: None, states }),
+            (Some(map), Some(names)) => Ok(Statistics { counters: Some((map, names)), states, limited }),
+            (None, None) => Ok(Statistics { counters: None, states, limited }),
             (map, _) => {
                 let (given, missing) = if map.is_some() { ("map", "names") } else { ("names", "map") };
                 let message = format!("`{given}` of `statistics` without `{missing}`");

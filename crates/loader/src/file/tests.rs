@@ -40,6 +40,7 @@ fn a_file_says_what_a_loader_would_do() {
         map = "stats"
         names = "stat"
         states = ["mode"]
+        limited = "held_queue"
         [hints]
         relative_length = "lengths"
         [applications]
@@ -58,6 +59,7 @@ fn a_file_says_what_a_loader_would_do() {
     assert_eq!(file.counters, [(own("misses"), Event::CacheMisses)]);
     assert_eq!(file.statistics.counters, Some((own("stats"), own("stat"))));
     assert_eq!(file.statistics.states, ["mode"]);
+    assert_eq!(file.statistics.limited.as_deref(), Some("held_queue"));
     let tasks = [&file.tasks.relative_length, &file.tasks.tgids, &file.tasks.adopt].map(Option::as_deref);
     assert_eq!(tasks, [Some("lengths"), Some("processes"), Some("take_on")]);
 }
@@ -143,6 +145,7 @@ fn a_mistake_is_shown_with_its_place() {
         ("[statistics]\nmap = \"m\"\n", "s.toml:1:1: `map` of `statistics` without `names`"),
         ("[statistics]\nstates = \"s\"\n", "s.toml:2:10: `states` cannot be \"s\""),
         ("[statistics]\nstates = [1]\n", "s.toml:2:11: a state cannot be 1"),
+        ("[statistics]\nlimited = 1\n", "s.toml:2:11: `limited` cannot be 1"),
         ("[statistics]\nstate = []\n", "s.toml:2:1: unknown key `state` in `statistics`"),
         ("[set]\na = 1.5\n", "s.toml:2:5: `a` cannot be 1.5"),
     ];

@@ -171,14 +171,18 @@ impl Engine<'_> {
 
     /// Tells which threads wait because their group has used up its limit.
     fn show_throttled(&mut self) {
-        let Sched { kernel, fair, .. } = &self.sched;
+        let Sched { kernel, fair, ext, .. } = &self.sched;
         if !fair.bandwidth_used() {
             return;
         }
         self.details.throttled.resize(kernel.tasks.len(), false);
         for (task, told) in kernel.tasks.iter().zip(&mut self.details.throttled) {
-            let waits = task.state == TaskState::Runnable && task.class == ClassId::Fair && !task.on_cpu;
-            let throttled = waits && fair.is_throttled(task.id);
+            let throttled = match task.class {
+                _ if task.state != TaskState::Runnable || task.on_cpu => false,
+                ClassId::Fair => fair.is_throttled(task.id),
+                ClassId::Ext => ext.as_ref().is_some_and(|scx| scx.state.limits.held().contains(task.id)),
+                _ => false,
+            };
             if std::mem::replace(told, throttled) != throttled {
                 self.observer.detail(self.agenda.now(), &Detail::Throttled { task: task.id, throttled });
             }

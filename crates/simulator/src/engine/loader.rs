@@ -23,11 +23,12 @@ use crate::scx::exit::{ExitInfo, ExitKind};
 use crate::scx::frontend::exit_record;
 use crate::scx::frontend::scheduler::SchedExt;
 use crate::scx::frontend::tasks::TaskMaps;
+use crate::scx::limits::LimitStat;
 use crate::scx::ops::Op;
 use crate::scx::tasks::ForkError;
 use crate::scx::tracepoints::Tracepoint;
 use crate::streams::Streams;
-use crate::units::{CpuId, Nanos, SEC, TaskId, seconds};
+use crate::units::{CgroupId, CpuId, Nanos, SEC, TaskId, seconds};
 use tandem_loader::statistics::{self, Counters, Statistics};
 
 /// How often a loader program looks whether its scheduler has gone: it sleeps for so long in between.
@@ -50,6 +51,8 @@ pub(super) struct Loader<'r> {
     callbacks: BTreeMap<String, CallbackReport>,
     /// What the scheduler counted before that.
     statistics: Counters,
+    /// What became of limits of groups before that.
+    limits: BTreeMap<CgroupId, LimitStat>,
     /// What it executed of each line before that.
     lines: Vec<LineReport>,
     /// What it printed before that.
@@ -58,6 +61,14 @@ pub(super) struct Loader<'r> {
     pub maps: TaskMaps,
     /// Time that the scheduler's callbacks took on all CPUs.
     pub callback_time: Nanos,
+}
+
+/// What became of limits of groups under a loaded scheduler.
+pub(super) struct LoadedLimits {
+    /// The scheduler says which threads wait for their group's limit.
+    pub told: bool,
+    /// By group.
+    pub stats: BTreeMap<CgroupId, LimitStat>,
 }
 
 impl<'r> Loader<'r> {
@@ -75,6 +86,7 @@ impl<'r> Loader<'r> {
             restarts: Vec::new(),
             callbacks: BTreeMap::new(),
             statistics: Counters::default(),
+            limits: BTreeMap::new(),
             lines: Vec::new(),
             output: Vec::new(),
             maps: TaskMaps::default(),
@@ -176,10 +188,11 @@ impl<'r> Loader<'r> {
     }
 
     /// Remembers what a scheduler did that has gone and is to be loaded again.
-    pub fn remember(&mut self, scx: &Scx, exited: Option<ExitInfo>) {
+    pub fn remember(&mut self, scx: &Scx, exited: Option<ExitInfo>, now: Nanos) {
         self.restarts.extend(exited.map(|info| exit_report(info, scx)));
         self.callbacks = self.callbacks_so_far(scx);
         self.statistics = self.statistics_so_far(scx);
+        self.limits = self.limits_so_far(scx, now);
         self.lines = self.lines_so_far(scx);
         self.output.extend(scx.state.host.printk.iter().map(|(_, line)| line.clone()));
     }
@@ -216,6 +229,21 @@ impl<'r> Loader<'r> {
         let mut all = self.statistics.clone();
         statistics::add(&mut all, self.counts().map_or_else(Vec::new, |wanted| wanted.counters(&scx.vm)));
         all
+    }
+
+    /// What became of limits of groups up to `now` under `scx`, and before it was loaded again.
+    fn limits_so_far(&self, scx: &Scx, now: Nanos) -> BTreeMap<CgroupId, LimitStat> {
+        let mut all = self.limits.clone();
+        for (group, stat) in scx.state.limits.stats(now) {
+            all.entry(group).or_default().add(stat);
+        }
+        all
+    }
+
+    /// What became of limits of groups up to `now` under the loaded scheduler; `None` under Linux's own.
+    pub fn limits(&self, sched: &Sched, now: Nanos) -> Option<LoadedLimits> {
+        let scx = sched.ext.as_ref()?;
+        Some(LoadedLimits { told: scx.state.limits.held().is_told(), stats: self.limits_so_far(scx, now) })
     }
 
     /// What the variables have now that the file beside the object wants printed.

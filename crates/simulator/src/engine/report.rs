@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::Engine;
 use super::hardware::Hardware;
 use super::hardware::limits::LimitState;
+use super::loader::LoadedLimits;
 use super::meter::Cause;
 use super::rounds::Gathered;
 use super::thread::Thread;
@@ -65,7 +66,9 @@ impl Engine<'_> {
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         // A limit's length is no time of the workload's, and neither is what is computed from it.
         let measured = |value: f64| (!self.outcome.time_limited).then_some(value);
-        let groups = self.sched.fair.bandwidth_stats(now).map(|stat| group_report(&self.sched.kernel, stat)).collect();
+        let limits = self.loader.limits(&self.sched, now);
+        let group_report = |stat| group_report(&self.sched.kernel, stat, limits.as_ref());
+        let groups = self.sched.fair.bandwidth_stats(now).map(group_report).collect();
         // Of a million threads there is either this or a report at a time.
         self.sched.forget_tasks();
         let tasks = self.threads.ids().map(|task| self.threads.task_report(task, now)).collect();
@@ -169,14 +172,21 @@ fn limit_report(state: &LimitState) -> LimitReport {
     }
 }
 
-fn group_report(kernel: &Kernel, (group, stat): (CgroupId, BandwidthStat)) -> GroupReport {
+/// What became of a group's limit: under the fair class, and, if there is a loaded scheduler, under that.
+fn group_report(
+    kernel: &Kernel,
+    (group, stat): (CgroupId, BandwidthStat),
+    loaded: Option<&LoadedLimits>,
+) -> GroupReport {
+    let under = loaded.and_then(|loaded| loaded.stats.get(&group)).copied().unwrap_or_default();
+    let told = loaded.is_none_or(|loaded| loaded.told);
     GroupReport {
         path: kernel.cgroups.path(group),
-        periods: stat.nr_periods,
-        throttled_periods: stat.nr_throttled,
-        throttled_s: seconds(stat.throttled_time),
-        bursts: stat.nr_bursts,
-        burst_s: seconds(stat.burst_time),
+        periods: stat.nr_periods + under.nr_periods,
+        throttled_periods: told.then_some(stat.nr_throttled + under.nr_throttled),
+        throttled_s: told.then(|| seconds(stat.throttled_time + under.throttled_time)),
+        bursts: loaded.is_none().then_some(stat.nr_bursts),
+        burst_s: loaded.is_none().then(|| seconds(stat.burst_time)),
     }
 }
 

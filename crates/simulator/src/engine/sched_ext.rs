@@ -114,7 +114,8 @@ impl Engine<'_> {
     fn reload_scheduler(&mut self) -> Result<(), SimulationError> {
         self.charge_callbacks();
         if let Some(scx) = self.sched.ext.take() {
-            self.loader.remember(&scx, self.sched.scx_exited.take());
+            let now = self.sched.kernel.now;
+            self.loader.remember(&scx, self.sched.scx_exited.take(), now);
         }
         self.load_scheduler(boot_cpu(&self.sched))
     }

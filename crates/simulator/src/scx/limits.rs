@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 
 use super::Ctx;
+use super::held::Held;
+use crate::kernel::Kernel;
 use crate::units::{CgroupId, Nanos, TaskId};
 use crate::workload::CpuMax;
 
@@ -18,6 +20,7 @@ const TOLERANCE: u64 = 10;
 #[derive(Debug, Default)]
 pub struct Limits {
     groups: BTreeMap<CgroupId, Limited>,
+    held: Held,
 }
 
 /// A group that has, or had, a limit.
@@ -31,6 +34,33 @@ struct Limited {
     allowed: Nanos,
     /// How long they held.
     spans: Nanos,
+    /// What was left of the quota at `left_at`, in ns, as if it came back evenly over the period: in which part of it the scheduler's
+    /// period begins is not known.
+    left: i64,
+    left_at: Nanos,
+    /// Periods in which it wanted CPU time, counted from the time that the limit became known; and the first one that is not counted yet.
+    periods: u64,
+    next_period: u64,
+}
+
+/// What became of a group's limit under a loaded scheduler (`cpu.stat`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LimitStat {
+    /// Periods in which the group wanted CPU time.
+    pub nr_periods: u64,
+    /// Periods in which threads of it had to wait for the next one; 0 if the scheduler does not say which do.
+    pub nr_throttled: u64,
+    /// Time for which CPUs had threads of the group that had to wait, summed over CPUs, in ns; the same.
+    pub throttled_time: Nanos,
+}
+
+impl LimitStat {
+    /// Adds what was counted at another time.
+    pub fn add(&mut self, other: Self) {
+        self.nr_periods += other.nr_periods;
+        self.nr_throttled += other.nr_throttled;
+        self.throttled_time += other.throttled_time;
+    }
 }
 
 impl Limited {
@@ -41,6 +71,23 @@ impl Limited {
             self.spans += now - since;
         }
         self.now = max.map(|max| (max, now));
+        (self.left, self.left_at, self.next_period) = (max.map_or(0, |max| max.quota as i64), now, 0);
+    }
+
+    /// What is left of the quota at `now`, in ns; less than nothing if it is exceeded.
+    fn left(&self, max: CpuMax, now: Nanos) -> i64 {
+        let back = u128::from(now.saturating_sub(self.left_at)) * u128::from(max.quota) / u128::from(max.period.max(1));
+        let most = max.quota.saturating_add(max.burst) as i64;
+        self.left.saturating_add(i64::try_from(back).unwrap_or(i64::MAX)).min(most)
+    }
+
+    /// The group wanted CPU time in this span.
+    fn wanted(&mut self, from: Nanos, to: Nanos) {
+        let Some((max, since)) = self.now else { return };
+        let period = |at: Nanos| at.saturating_sub(since) / max.period.max(1);
+        let (first, last) = (period(from).max(self.next_period), period(to.saturating_sub(1)));
+        self.periods += (last + 1).saturating_sub(first);
+        self.next_period = self.next_period.max(last + 1);
     }
 }
 
@@ -62,6 +109,48 @@ pub struct Overrun {
 }
 
 impl Limits {
+    /// Of a scheduler whose threads wait for their group's next period in this dispatch queue.
+    pub fn new(queue: Option<u64>) -> Self {
+        Self { groups: BTreeMap::new(), held: Held::new(queue) }
+    }
+
+    /// Threads that wait for their group's next period.
+    pub fn held(&self) -> &Held {
+        &self.held
+    }
+
+    /// `task` begins to wait for its group's next period.
+    pub fn begin_wait(&mut self, kernel: &Kernel, task: TaskId) {
+        let (now, known) = (kernel.now, kernel.task(task));
+        let limits = kernel.cgroups.ancestors(known.cgroup).filter_map(|id| Some((id, kernel.cgroups.get(id).max?)));
+        // Of several limits the one that is nearest to its end is the one that holds it.
+        let share = |(group, max): &(CgroupId, CpuMax)| {
+            self.groups.get(group).map_or(1.0, |limited| limited.left(*max, now) as f64 / max.quota.max(1) as f64)
+        };
+        let least = limits.min_by(|one, other| share(one).total_cmp(&share(other)));
+        if let Some((group, max)) = least {
+            self.held.begin(task, group, known.cpu, max.period, now);
+        }
+    }
+
+    /// `task` waits for its group's next period no longer.
+    pub fn end_wait(&mut self, task: TaskId, now: Nanos) {
+        let Some((group, since)) = self.held.end(task, now) else { return };
+        if let Some(limited) = self.groups.get_mut(&group) {
+            limited.wanted(since, now);
+        }
+    }
+
+    /// What became of the limits of groups up to `now`, by group.
+    pub fn stats(&self, now: Nanos) -> BTreeMap<CgroupId, LimitStat> {
+        let stat = |(group, limited): (&CgroupId, &Limited)| {
+            let (nr_throttled, throttled_time) = self.held.of(*group, now);
+            let nr_periods = limited.periods.max(nr_throttled);
+            (*group, LimitStat { nr_periods, nr_throttled, throttled_time })
+        };
+        self.groups.iter().map(stat).collect()
+    }
+
     /// A group's task ran for `delta` up to `now`; `max` is the group's limit.
     fn charge(&mut self, group: CgroupId, max: Option<CpuMax>, delta: Nanos, now: Nanos) {
         if max.is_none() && !self.groups.contains_key(&group) {
@@ -71,8 +160,11 @@ impl Limits {
         if limited.now.map(|(known, _)| known) != max {
             limited.becomes(max, now.saturating_sub(delta));
         }
-        if max.is_some() {
+        if let Some(max) = max {
             limited.used += delta;
+            limited.wanted(now.saturating_sub(delta), now);
+            limited.left = limited.left(max, now).saturating_sub_unsigned(delta);
+            limited.left_at = now;
         }
     }
 

@@ -48,7 +48,7 @@ pub struct State {
     pub idle: IdleTracking,
     /// CPUs to kick.
     pub kicks: Kicks,
-    /// What groups with limits used.
+    /// What groups with limits used, and how long they waited.
     pub limits: Limits,
     /// Wanted performance.
     pub cpuperf: Cpuperf,

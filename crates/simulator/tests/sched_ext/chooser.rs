@@ -98,6 +98,8 @@ fn what_shall_be_reported_must_be_there() {
     assert_eq!(statistics("stats", "stats"), format!("{missing} enumeration `stats` for statistics"));
     let state = refused("[statistics]\nstates = [\"slice_us\"]\n");
     assert_eq!(state, format!("{missing} variable that is an enumeration `slice_us` for statistics"));
+    let limited = |name| refused(&format!("[statistics]\nlimited = \"{name}\"\n"));
+    assert_eq!(limited("held"), format!("{missing} 64-bit variable `held` for statistics"));
     assert_eq!(refused("[run]\ncheck = \"checks\"\n"), format!("{missing} program `checks` to run"));
 }
 

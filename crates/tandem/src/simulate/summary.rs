@@ -66,9 +66,12 @@ fn totals(report: &Report) -> Option<Part> {
         row(&format!("limits of package {}", limit.package), percent(limit.limited_s / report.time_s), &held);
     }
     for group in &report.groups {
-        let waited =
-            format!("of {} periods; waited {} in all", count(group.periods), quantity(group.throttled_s, SECONDS));
-        row(&format!("limit of {}", group.path), count(group.throttled_periods), &waited);
+        let waited = match group.throttled_s {
+            Some(time) => format!("of {} periods; waited {} in all", count(group.periods), quantity(time, SECONDS)),
+            None => format!("of {} periods; the scheduler does not say when it waits for them", count(group.periods)),
+        };
+        let throttled = group.throttled_periods.map_or(NOTHING.to_owned(), count);
+        row(&format!("limit of {}", group.path), throttled, &waited);
     }
     row("switches", count(report.switches), if report.time_s > 0.0 { &switches } else { "" });
     row("migrations", count(report.migrations), "");

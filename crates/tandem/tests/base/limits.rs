@@ -2,14 +2,15 @@
 //! `cpu.max`: a group has its quota in each period and no more, on each kernel that the simulator knows.
 
 use tandem_simulator::machine::Machine;
-use tandem_simulator::metrics::Report;
-use tandem_simulator::simulation::{Profile, SchedExt};
+use tandem_simulator::metrics::{GroupReport, Report};
+use tandem_simulator::simulation::{Options, Profile, SchedExt, Scheduler, simulate};
 use tandem_simulator::units::{MSEC, Nanos};
+use tandem_simulator::why::{Cause, Recorder};
 use tandem_simulator::workload::{CgroupSpec, CgroupWrite, CpuMax, Policy, TaskSpec, Workload};
 
 use super::run::{for_ms, forever, hog, options, pairs, periodic, then_forever, time, with, within};
 use crate::equal;
-use crate::long::combinations::scheduler::audited_run;
+use crate::long::combinations::scheduler::{audited_run, machine};
 use crate::long::combinations::support::workload::{TaskExt, sleep, thread, work};
 
 const KERNELS: [Profile; 3] = [Profile::V6_12, Profile::V6_18, Profile::V7];
@@ -65,12 +66,12 @@ fn what_waits_leaves_its_share_to_neighbours() {
     within(time(&report, "neighbour"), 2250.0, 100.0);
 }
 
-/// Where nothing else is there, the CPUs are idle for as long as the group waits.
+/// Where nothing else is there, the CPUs are idle for as long as the group waits. The first period is a part of one, by chance.
 #[test]
 fn what_has_used_up_its_quota_leaves_cpus_idle() {
     let workload = grouped(5000, [within_group(hog("limited").times(3), "/g")], [group("/g", [(0, max(50, 100))])]);
     for kernel in KERNELS {
-        within(time(&run_on(kernel, &equal::machine(4), &workload), "limited"), 2500.0, 60.0);
+        within(time(&run_on(kernel, &equal::machine(4), &workload), "limited"), 2525.0, 60.0);
     }
 }
 
@@ -158,4 +159,93 @@ fn limits_hold_under_mechanisms() {
         let report = run_with(Profile::V6_12, &[settings], &super::run::unequal(2, 2), &workload);
         within(time(&report, "worker"), 2000.0, 100.0);
     }
+}
+
+/// Four services, each limited to a fifth of a CPU, that want two thirds of one; on machines whose clocks follow utilisation.
+fn services(ms: u64) -> Workload {
+    let paths: Vec<String> = (0..4).map(|number| format!("/service-{number}")).collect();
+    let service = |path: &String| within_group(thread("service", forever([work(20), sleep(10)])), path);
+    let cgroups = paths.iter().map(|path| group(path, [(0, max(20, 100))])).collect();
+    Workload { cgroups, ..for_ms(ms, paths.iter().map(service).collect::<Vec<_>>()) }
+}
+
+/// Seconds of work on the fastest CPU, and joules for each, in the mean over some runs: when periods begin is a matter of chance.
+fn work_and_cost(machine: &Machine, workload: &Workload, options: &Options) -> (f64, f64) {
+    let (mut work_s, mut joules, runs) = (0.0, 0.0, 6);
+    for seed in 0..runs {
+        let options = Options { seed, governor: "schedutil".parse().unwrap(), ..options.clone() };
+        let report = audited_run(machine, workload, &options);
+        work_s += report.apps.iter().map(|app| app.work_s).sum::<f64>();
+        joules += report.energy_j.total;
+    }
+    (work_s / runs as f64, joules / work_s)
+}
+
+/// What waits for its group's next period does not sleep: it needs a fast CPU and a high clock when it goes on, and gets both at once.
+#[test]
+fn services_under_limits_do_as_much_as_under_fair() {
+    let workload = services(3000);
+    for name in ["pixel6", "hikey960", "apple-m1", "smp-8", "rk3399"] {
+        let machine = machine(name);
+        let fair = Options { scheduler: Scheduler::Fair, ..Options::default() };
+        let (fair, fair_cost) = work_and_cost(&machine, &workload, &fair);
+        for mode in ["auto", "none"] {
+            let (done, cost) = work_and_cost(&machine, &workload, &options(with(&[("mode", mode)])));
+            assert!(done > 0.97 * fair, "{name}, mode={mode}: {done} s of work, fair {fair}");
+            assert!(cost < 1.03 * fair_cost, "{name}, mode={mode}: {cost} J for a second of work, fair {fair_cost}");
+        }
+    }
+}
+
+/// Of 100 ms a group waits for 80 on each CPU, in each period; one that uses less than it may does not, and one without a limit is not told of.
+#[test]
+fn reports_count_periods_in_which_groups_wait() {
+    let tasks = [
+        within_group(hog("limited").times(2), "/g"),
+        within_group(periodic("modest", 5, 100), "/modest"),
+        within_group(periodic("free", 5, 100), "/free"),
+    ];
+    let groups = [group("/g", [(0, max(40, 100))]), group("/modest", [(0, max(50, 100))])];
+    for kernel in KERNELS {
+        let report = run_on(kernel, &equal::machine(4), &grouped(5000, tasks.clone(), groups.clone()));
+        let [limited, modest] = &report.groups[..] else { panic!("{:?}", report.groups) };
+        assert!((50..=52).contains(&limited.periods), "{limited:?}");
+        assert!(limited.periods - limited.throttled_periods.unwrap() <= 1, "{limited:?}");
+        within(limited.throttled_s.unwrap(), 8.0, 0.3);
+        assert_eq!((modest.throttled_periods, modest.throttled_s), (Some(0), Some(0.0)), "{modest:?}");
+        assert!((49..=51).contains(&modest.periods), "{modest:?}");
+        assert_eq!((limited.bursts, limited.burst_s), (None, None), "{limited:?}");
+    }
+}
+
+/// Of two limits one above the other the one that is used up counts.
+#[test]
+fn a_period_counts_for_the_group_whose_limit_is_used_up() {
+    let tasks = [within_group(hog("small"), "/g/small"), within_group(hog("large").times(2), "/g/large")];
+    let counts = |above: u64, below: u64| {
+        let groups = [group("/g", [(0, max(above, 100))]), group("/g/small", [(0, max(below, 100))])];
+        let report = run_on(Profile::V6_18, &equal::machine(4), &grouped(5000, tasks.clone(), groups));
+        let of = |path: &str| report.groups.iter().find(|group| group.path == path).and_then(count).unwrap();
+        (of("/g"), of("/g/small"))
+    };
+    fn count(group: &GroupReport) -> Option<u64> {
+        group.throttled_periods
+    }
+    let (above, below) = counts(150, 10);
+    assert!(above >= 45 && below >= 45, "both are used up in each period: {above}, {below}");
+    let (above, below) = counts(30, 90);
+    assert!(above >= 45 && below <= 5, "the lower one never is: {above}, {below}");
+}
+
+/// Idle CPUs are not missed by what may not run: `tandem why` names the limit.
+#[test]
+fn the_limit_is_why_a_group_waits() {
+    let workload = grouped(1000, [within_group(hog("limited"), "/g")], [group("/g", [(0, max(20, 100))])]);
+    let machine = equal::machine(2);
+    let mut recorder = Recorder::new(&machine, &workload, 5);
+    let report = simulate(&machine, &workload, &options(with(&[])), &mut recorder).unwrap();
+    let why = recorder.finish(report.time_s);
+    let wait = &why.waits[0];
+    assert_eq!((wait.task.as_str(), wait.cause), ("limited", Cause::Throttled));
+    within(wait.throttled_s, 0.08, 0.005);
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use tandem_simulator::metrics::Report;
+use tandem_simulator::metrics::{GroupReport, Report};
 use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
 use tandem_simulator::simulation::{Options, SchedExt, Scheduler, simulate};
 use tandem_simulator::units::{CpuId, Nanos, SEC, TaskId};
@@ -61,7 +61,8 @@ fn throttled(scenario: &Scenario, workload: &Workload, options: &Options, whole:
         .unwrap_or_else(|error| panic!("{error}"));
     let time = whole.time_s - before.time_s;
     let groups = whole.groups.iter().zip(&before.groups);
-    groups.map(|(all, first)| (all.path.clone(), 100.0 * (all.throttled_s - first.throttled_s) / time)).collect()
+    let waited = |group: &GroupReport| group.throttled_s.expect("the scheduler says which threads wait");
+    groups.map(|(all, first)| (all.path.clone(), 100.0 * (waited(all) - waited(first)) / time)).collect()
 }
 
 /// `fair`, `tandem` or an object of `scripts/objects`, with settings.

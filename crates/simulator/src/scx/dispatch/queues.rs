@@ -17,6 +17,7 @@ use super::super::entity::Entities;
 use super::super::errno::{EINVAL, ENOMEM};
 use super::super::exit::ExitState;
 use super::super::idle::NUMA_NO_NODE;
+use super::super::limits::Limits;
 use super::super::reenqueue::rq_is_open;
 use super::super::rq::Rqs;
 use super::super::shown::Shown;
@@ -35,6 +36,7 @@ pub struct Queues<'a> {
     guest: &'a Guest,
     memory: &'a mut Memory,
     kernel: &'a Kernel,
+    limits: &'a mut Limits,
     shown: &'a mut Shown,
     exit: &'a ExitState,
     calls: &'a Calls,
@@ -52,6 +54,7 @@ impl Ctx<'_> {
             guest: &self.scx.guest,
             memory: &mut self.vm.memory,
             kernel: self.kernel,
+            limits: &mut self.scx.limits,
             shown: &mut self.scx.shown,
             exit: &self.scx.exit,
             calls: &self.scx.calls,
@@ -78,6 +81,9 @@ impl Queues<'_> {
             false => self.fifo_place(enq_flags),
         };
         let mixed = self.dsqs.insert(dsq, task, place);
+        if self.limits.held().is_queue(self.dsqs.id(dsq)) {
+            self.limits.begin_wait(self.kernel, task);
+        }
         self.mirror(dsq, Some(task));
         let (exit, calls) = (self.exit, self.calls);
         self.shown.queued(self.dsqs, dsq, task, || exit.decided_by(calls));
@@ -98,6 +104,9 @@ impl Queues<'_> {
     #[inline]
     pub(super) fn remove(&mut self, task: TaskId) -> bool {
         let Some(dsq) = self.dsqs.remove(task) else { return false };
+        if self.limits.held().is_queue(self.dsqs.id(dsq)) {
+            self.limits.end_wait(task, self.kernel.now);
+        }
         self.mirror(dsq, None);
         self.shown.unqueued(self.dsqs, dsq, task);
         if let Some(cpu) = self.dsqs.local_cpu(dsq)

@@ -198,6 +198,8 @@ pub struct Loaded {
     pub perf: Vec<PerfMap>,
     /// Maps to fill for tasks.
     pub task_maps: TaskMaps,
+    /// The dispatch queue in which threads wait for their group's next period, if the scheduler says so.
+    pub limited_queue: Option<u64>,
 }
 
 /// A call of a `syscall` program.
@@ -301,7 +303,22 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let attached = self::syscalls(&vm, &steps.attached)?;
     let (arena, init_cpu) = (steps.arena, steps.init_cpu.map(CpuId));
     let tracepoints = Tracepoints::of(&object, &vm, &needs);
-    Ok(Loaded { vm, ops, guest, profile, init_cpu, check, arena, syscalls, attached, tracepoints, perf, task_maps })
+    let limited_queue = steps.statistics.limited_queue(&vm);
+    Ok(Loaded {
+        vm,
+        ops,
+        guest,
+        profile,
+        init_cpu,
+        check,
+        arena,
+        syscalls,
+        attached,
+        tracepoints,
+        perf,
+        task_maps,
+        limited_queue,
+    })
 }
 
 /// Tells an object that asks whether `scx_bpf_reenqueue_local` may be called from anywhere.
