@@ -195,7 +195,6 @@ static __noinline int paired_take_unusual(struct queues_cpu *cctx, u64 due)
 	if (cctx->has_pinned) {
 		bool waits = waiting_first(cpu, QUEUE_PINNED | cpu, &pinned);
 
-		pinned = pinned_place_in_line(pinned, cctx);
 		if (!waits) {
 			cctx->has_pinned = false;
 		} else if (vtime_before(pinned, due) &&

@@ -6,7 +6,7 @@
 #define __TANDEM_QUEUES_PREEMPT_H
 
 #include "bits.bpf.h"
-#include "line.bpf.h"
+#include "clocks.bpf.h"
 
 enum {
 	/* How much earlier a deadline must be, ns: what a switch to and fro costs at most. */
@@ -103,7 +103,7 @@ static __always_inline s32 preempt_pick(struct task_struct *p, struct queues_tas
 			return cpu;
 	}
 	line_enter(task, line_of(prev_cpu));
-	line_bound(task, line);
+	clocks_bound(task, queues_cpu_of(prev_cpu));
 	deadline = task->vtime + task->request;
 	cpu = prev_cpu;
 	if (!preempt_may(deadline, cpu, PREEMPT_MARGIN)) {

@@ -37,12 +37,15 @@ static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
 	return other != home && line_at(other)->nr_cpus && steal_load(other, line_at(other)->nr_cpus / 4) < steal_load(home, 0) ? other : home;
 }
 
-/* A line, drawn at random, where what is about to go on is ahead of all by a quarter of what it takes at once; else the CPU's own. */
+/*
+ * A line, drawn at random, where what is about to go on is ahead of all by a quarter of what it takes at once; else the CPU's own. A line's
+ * clock does not tell how far tasks are that may run on some CPUs only.
+ */
 static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_task *task)
 {
 	u32 other = steal_random_line(), least = task->request / 4;
 
-	return vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
+	return task->set || vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
 }
 
 /* Whether a task that waits is owed the turn of one that weighs no more, has @leeway, and is due at @place. */

@@ -13,6 +13,8 @@
 enum {
 	/* How many tasks are looked at. */
 	WAITING_MOST = 12,
+	/* How many are passed by that may not run here, until there is one that may: these wait for other CPUs. */
+	WAITING_PASSED = 256,
 	/* By how much more virtual time what ran here goes before what woke elsewhere, ns. */
 	WOKEN_LEEWAY = 2 * NSEC_PER_MSEC,
 };
@@ -43,12 +45,13 @@ static __always_inline bool waiting_may(struct task_struct *p, u32 cpu)
 /* The place by deadline of the first task that waits in a queue and may run on a CPU; whether there is one among the first few. */
 static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 {
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct task_struct *first;
 	bool found = false;
-	u32 step = 0;
 
 	/* The verifier does not follow that it is there if something was found. */
 	*place = 0;
+	cctx->looks_left = WAITING_PASSED;
 	bpf_rcu_read_lock();
 	for_queued(it, first, queue) {
 		if (waiting_may(first, cpu)) {
@@ -56,7 +59,7 @@ static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 			found = true;
 			break;
 		}
-		if (++step >= WAITING_MOST)
+		if (!cctx->looks_left--)
 			break;
 	}
 	bpf_rcu_read_unlock();
@@ -108,7 +111,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct task_struct *p;
 
-	cctx->looks_left = WAITING_MOST;
+	cctx->looks_left = WAITING_PASSED;
 	for_queued(it, p, QUEUE_LINE | cctx->line) {
 		if (!cctx->looks_left--)
 			break;
@@ -127,6 +130,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 		if (!waiting_may(p, cpu))
 			continue;
 		waiting->any = true;
+		cctx->looks_left = WAITING_MOST;
 		waiting->first = waiting->place = p->scx.dsq_vtime;
 		waiting->own = waiting_leeway(p->scx.slice);
 		if (scx_bpf_task_cpu(p) == cpu)
