@@ -129,6 +129,7 @@ static __always_inline void queues_insert_in_line(struct task_struct *p, struct 
 		slice = task->slice;
 	} else {
 		line->arrivals++;
+		slice = weight_woken_slice(task);
 		home_count_woken(task, true);
 	}
 	if (!task->idles && cctx->line == number)

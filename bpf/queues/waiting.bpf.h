@@ -17,6 +17,8 @@ enum {
 	WAITING_PASSED = 256,
 	/* By how much more virtual time what ran here goes before what woke elsewhere, ns. */
 	WOKEN_LEEWAY = 2 * NSEC_PER_MSEC,
+	/* Or, if that is more, this fraction of either's leeway: as much of its own work. */
+	WOKEN_PART = 10,
 };
 
 struct waiting {
@@ -27,6 +29,8 @@ struct waiting {
 	u64 leeway;
 	/* The leeway of the one that is taken; 0 if it woke. */
 	u64 own;
+	/* The leeway that the first one has if it has not woken. */
+	u64 usual;
 	/* Until where what woke elsewhere is worth while to look for, behind a first one that has used up its slice elsewhere. */
 	u64 until;
 	/* Something waits. */
@@ -77,23 +81,39 @@ static __always_inline u64 waiting_leeway(u64 slice)
 	return slice < SLICE_LONE ? (SLICE_LONE - 1 - slice) << LEEWAY_SHIFT : 0;
 }
 
+/* The same whether it woke or not: what woke is given more by as much as it would be given less. */
+static __always_inline u64 waiting_usual(u64 slice)
+{
+	return slice < SLICE_LONE ? waiting_leeway(slice) : (slice - SLICE_LONE) << LEEWAY_SHIFT;
+}
+
+/* By how much more virtual time what ran here goes before what woke elsewhere. */
+static __always_inline u64 waiting_woken_leeway(u64 first, u64 home)
+{
+	u64 leeway = waiting_least(first, home) / WOKEN_PART;
+
+	return leeway > WOKEN_LEEWAY ? leeway : WOKEN_LEEWAY;
+}
+
 /* Takes what ran here last, if the first one is not left for it for longer than either may be. Not static, as below. */
 __noinline int waiting_home(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
 	u32 number = home_first(cpu);
 	struct home *home = home_at(number - 1);
-	u64 most = waiting->leeway > WOKEN_LEEWAY ? waiting->leeway : WOKEN_LEEWAY, own;
+	u64 woken, most, own;
 
 	waiting->until = waiting->first + waiting->leeway;
 	if (!number)
 		return 0;
+	woken = waiting_woken_leeway(waiting->usual, waiting_usual(home->slice));
+	most = waiting->leeway > woken ? waiting->leeway : woken;
 	own = waiting_leeway(home->slice);
 	if (own && own < most)
 		most = own;
 	if (vtime_before(waiting->first + most, home->place))
 		return 0;
 	waiting->place = home->place;
-	waiting->until = home->place - WOKEN_LEEWAY;
+	waiting->until = home->place - woken;
 	waiting->own = own;
 	waiting->leeway = 0;
 	waiting->pid = home->pid;
@@ -133,6 +153,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 		cctx->looks_left = WAITING_MOST;
 		waiting->first = waiting->place = p->scx.dsq_vtime;
 		waiting->own = waiting_leeway(p->scx.slice);
+		waiting->usual = waiting_usual(p->scx.slice);
 		if (scx_bpf_task_cpu(p) == cpu)
 			break;
 		waiting->leeway = waiting->own;
