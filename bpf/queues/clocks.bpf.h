@@ -18,7 +18,7 @@ enum {
 	 * step brings sets nearer to their line's clock, but then the price changes between two turns of a task that weighs little.
 	 */
 	CLOCKS_NEAR = 64 * NSEC_PER_MSEC,
-	CLOCKS_SHIFT = 30,
+	CLOCKS_SHIFT = 31,
 	/* The distance is a mean that goes 1/2^CLOCKS_MEAN of the way with each charge. */
 	CLOCKS_MEAN = 4,
 	/* How often the price doubles at most. */

@@ -18,7 +18,7 @@ const WEIGHTS: [f64; 8] = [88761.0, 29154.0, 9548.0, 3121.0, 1024.0, 335.0, 110.
 
 /// How far a thread is from the fluid model at most, in a set that shares no CPU with others: a turn of each now and then, what it saves up,
 /// and, for one that comes late, the time until its set has found its level.
-const DISJOINT_MS: f64 = 250.0;
+const DISJOINT_MS: f64 = 200.0;
 
 /// The CPU time of two heavy threads beside two plain ones on two CPUs, of 8 s each.
 const HEAVY_MS: f64 = 16_000.0 * 9548.0 / 10572.0;
@@ -54,8 +54,11 @@ fn cpuset(path: &str, weight: u32, cpus: Range<u32>) -> CgroupSpec {
 #[test]
 fn groups_share_a_cpuset_by_weight() {
     let sets = [("a", 0..2, 3), ("b", 2..4, 1)];
-    let names = || sets.iter().flat_map(|(set, cpus, threads)| [1000, 100].map(|weight| (*set, weight, cpus.clone(), *threads)));
-    let groups: Vec<_> = names().map(|(set, weight, cpus, _)| cpuset(&format!("/{set}{weight}"), weight, cpus)).collect();
+    let names = || {
+        sets.iter().flat_map(|(set, cpus, threads)| [1000, 100].map(|weight| (*set, weight, cpus.clone(), *threads)))
+    };
+    let groups: Vec<_> =
+        names().map(|(set, weight, cpus, _)| cpuset(&format!("/{set}{weight}"), weight, cpus)).collect();
     let tasks = names().map(|(set, weight, _, threads)| TaskSpec {
         task_group: Some(format!("/{set}{weight}")),
         ..hog(&format!("{set}{weight}")).times(threads)

@@ -39,7 +39,8 @@ pub fn rates(hogs: &[&Hog], cpus: u32) -> Vec<f64> {
         let grown = |at: usize, level: f64| (hogs[at].weight * level).min(1.0);
         let open = |at: &usize| rates[*at].is_none();
         let whole = (0..hogs.len()).filter(open).map(|at| 1.0 / hogs[at].weight).fold(f64::INFINITY, f64::min);
-        let full: Vec<(f64, u32)> = (1..1 << cpus).filter_map(|set| Some((level_when_full(hogs, &rates, set)?, set))).collect();
+        let full: Vec<(f64, u32)> =
+            (1..1 << cpus).filter_map(|set| Some((level_when_full(hogs, &rates, set)?, set))).collect();
         let level = full.iter().map(|(level, _)| *level).fold(whole, f64::min);
         let stays = |at: usize| {
             let in_full = |(when, set): &(f64, u32)| *when <= level + SAME * level && hogs[at].cpus & !set == 0;
@@ -67,7 +68,10 @@ fn rates_of(hogs: &[(f64, u32)], cpus: u32) -> Vec<f64> {
 #[track_caller]
 fn are(hogs: &[(f64, u32)], cpus: u32, expected: &[f64]) {
     let rates = rates_of(hogs, cpus);
-    assert!(rates.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 1e-6), "{rates:?} for {expected:?}");
+    assert!(
+        rates.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 1e-6),
+        "{rates:?} for {expected:?}"
+    );
 }
 
 #[test]
