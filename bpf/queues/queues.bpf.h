@@ -194,14 +194,20 @@ static __always_inline struct queues_task *queues_could_go_on(struct task_struct
 	return &tctx->queues;
 }
 
-/* Lets it go on, while what is due first of those that wait is due at @latest. */
-static __always_inline void queues_goes_on(struct task_struct *prev, struct queues_task *task, struct queues_cpu *cctx, u64 latest)
+/* Notes that it goes on, and gives it a slice. */
+static __always_inline void queues_keeps(struct task_struct *prev, struct queues_task *task, struct queues_cpu *cctx)
 {
-	clocks_begin(task, line_at(cctx->line), false, latest);
 	cctx->deadline = task->vtime + task->request;
 	cctx->charged = task->charged;
 	/* What weighs little is charged often: it would owe much for a long slice that nobody else wanted. */
 	prev->scx.slice = task->pace > LIGHT_PACE ? SLICE_MOST : SLICE_LONE;
+}
+
+/* Lets it go on, while what is due first of those that wait is due at @latest. */
+static __always_inline void queues_goes_on(struct task_struct *prev, struct queues_task *task, struct queues_cpu *cctx, u64 latest)
+{
+	clocks_begin(task, line_at(cctx->line), false, latest);
+	queues_keeps(prev, task, cctx);
 }
 
 /*
