@@ -124,7 +124,7 @@ static __noinline void confined_enqueue_noise(struct task_struct *p, struct task
 		line_enter(task, cctx->line);
 		line_bound(task, line_at(cctx->line));
 		cctx->has_pinned = true;
-		dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, pinned_place(queues_place_pinned(task, cpu), cctx), enq_flags);
+		dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, queues_place_pinned(task, cpu), enq_flags);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		isolate_preempt(tctx);
 	}

@@ -160,10 +160,10 @@ static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct tas
 	util_release(task, bpf_ktime_get_ns());
 	queues_counts(task);
 	line_enter(task, number);
-	line_bound(task, line_at(number));
+	clocks_bound(task, queues_cpu_of(cpu));
 	if (p->nr_cpus_allowed == 1 || must_stay(p)) {
 		queues_cpu_of(cpu)->has_pinned = true;
-		dsq_move_vtime(it, p, QUEUE_PINNED | cpu, pinned_place(queues_place_pinned(task, cpu), queues_cpu_of(cpu)));
+		dsq_move_vtime(it, p, QUEUE_PINNED | cpu, queues_place_pinned(task, cpu));
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		return;
 	}

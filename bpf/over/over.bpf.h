@@ -368,7 +368,7 @@ static void over_stopping(struct task_struct *p, bool runnable)
 		paired_stopping(p, tctx, queues, runnable);
 	queues_stops(p, &tctx->queues, queues, runnable);
 	if (queues->held) {
-		line_bound(&tctx->queues, line_at(queues->line));
+		clocks_bound(&tctx->queues, queues);
 		ranked_hold(queues, false);
 	}
 	if (on & (SERIAL | LONGEST))

@@ -158,10 +158,11 @@ static __always_inline u64 paired_rest(struct task_struct *p, struct sorted_task
 	return turn->until > ran + sorted_slice_ns() / 4 ? turn->until - ran : 0;
 }
 
-/* Lets what runs go on for @slice ns of its turn. */
+/* Lets what runs go on for @slice ns of its turn. What it is behind is not bounded, as above. */
 static __always_inline void paired_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx, u64 slice)
 {
-	queues_goes_on(prev, &tctx->queues, cctx, paired_clock(cctx->line));
+	line_advance(&tctx->queues, line_at(cctx->line), paired_clock(cctx->line));
+	queues_keeps(prev, &tctx->queues, cctx);
 	prev->scx.slice = slice;
 	tctx->sorted.until = prev->se.sum_exec_runtime + slice;
 }
@@ -195,7 +196,6 @@ static __noinline int paired_take_unusual(struct queues_cpu *cctx, u64 due)
 	if (cctx->has_pinned) {
 		bool waits = waiting_first(cpu, QUEUE_PINNED | cpu, &pinned);
 
-		pinned = pinned_place_in_line(pinned, cctx);
 		if (!waits) {
 			cctx->has_pinned = false;
 		} else if (vtime_before(pinned, due) &&

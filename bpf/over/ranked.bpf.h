@@ -134,9 +134,9 @@ static __noinline int ranked_charge(struct task_struct *p, struct queues_cpu *qu
 
 	if (!tctx)
 		return 0;
-	tctx->queues.ran = line_run(&tctx->queues, line_charge(p, &tctx->queues));
+	tctx->queues.ran = line_run(&tctx->queues, clocks_charge(p, &tctx->queues));
 	line_advance(&tctx->queues, line, ranked_latest(queues, tctx->queues.vtime));
-	line_bound(&tctx->queues, line);
+	clocks_bound(&tctx->queues, queues);
 	return 0;
 }
 

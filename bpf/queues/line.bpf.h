@@ -6,7 +6,7 @@
 #define __TANDEM_QUEUES_LINE_H
 
 #include "../base/cpu.bpf.h"
-#include "weight.bpf.h"
+#include "sets.bpf.h"
 
 enum {
 	MAX_LINES = 256,
@@ -91,6 +91,8 @@ static __noinline void line_change(struct queues_task *task, u32 number)
 	if (task->idles || apart < 0 || (apart > SAME_NS && apart > task->credit * SAME_CREDITS))
 		task->vtime += apart;
 	task->line = number;
+	if (task->set_key)
+		set_enter(task, number);
 }
 
 /*
@@ -123,12 +125,12 @@ static __always_inline u32 line_random_cpu(struct line *line)
 }
 
 /*
- * Bounds what a task has saved up by sleep, by a clock that is at @now, and as much what it is ahead: it has run where those that wait
- * may not, and owes them nothing.
+ * Bounds by @most what a task has saved up by sleep, by a clock that is at @now, and as much what it is ahead: it has run where those that
+ * wait may not, and owes them nothing.
  */
-static __always_inline void line_bound_by(struct queues_task *task, u64 now)
+static __always_inline void line_bound_by(struct queues_task *task, u64 now, s64 most)
 {
-	s64 behind = now - task->vtime, most = task->credit;
+	s64 behind = now - task->vtime;
 
 	if (behind > most)
 		task->vtime = now - most;
@@ -139,17 +141,7 @@ static __always_inline void line_bound_by(struct queues_task *task, u64 now)
 /* The same by the clock of a line. */
 static __always_inline void line_bound(struct queues_task *task, struct line *line)
 {
-	line_bound_by(task, *line_clock(task, line));
-}
-
-/* Charges a task for what it has run since it was last charged; how much that is, ns. */
-static __always_inline u64 line_charge(struct task_struct *p, struct queues_task *task)
-{
-	u64 total = p->se.sum_exec_runtime, ran = total - task->charged;
-
-	task->charged = total;
-	task->vtime += weight_charge(task, ran);
-	return ran;
+	line_bound_by(task, *line_clock(task, line), task->credit);
 }
 
 /* What a task has run since it woke, and @ran, ns. More than a second makes no difference. */

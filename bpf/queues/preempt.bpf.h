@@ -6,7 +6,7 @@
 #define __TANDEM_QUEUES_PREEMPT_H
 
 #include "bits.bpf.h"
-#include "line.bpf.h"
+#include "clocks.bpf.h"
 
 enum {
 	/* How much earlier a deadline must be, ns: what a switch to and fro costs at most. */
@@ -79,6 +79,14 @@ static __always_inline bool preempt_may(u64 deadline, u32 cpu, u64 margin)
 	return cctx->idles || (vtime_before(deadline + margin, cctx->deadline) && preempt_is_time(cctx));
 }
 
+/* How much earlier a task must be due to take another CPU than its last one: 1 ms, of its own work if that is more. */
+static __always_inline u64 preempt_margin_away(struct queues_task *task)
+{
+	u64 own = task->credit / (CREDIT_NS / PREEMPT_MARGIN_AWAY);
+
+	return own > PREEMPT_MARGIN_AWAY ? own : PREEMPT_MARGIN_AWAY;
+}
+
 /* Whether a task takes no CPU from others. */
 static __always_inline bool preempt_never(struct task_struct *p, struct queues_task *task)
 {
@@ -103,12 +111,12 @@ static __always_inline s32 preempt_pick(struct task_struct *p, struct queues_tas
 			return cpu;
 	}
 	line_enter(task, line_of(prev_cpu));
-	line_bound(task, line);
+	clocks_bound(task, queues_cpu_of(prev_cpu));
 	deadline = task->vtime + task->request;
 	cpu = prev_cpu;
 	if (!preempt_may(deadline, cpu, PREEMPT_MARGIN)) {
 		cpu = line_random_cpu(line);
-		if (!may_run_on(p, cpu) || !preempt_may(deadline, cpu, PREEMPT_MARGIN_AWAY))
+		if (!may_run_on(p, cpu) || !preempt_may(deadline, cpu, preempt_margin_away(task)))
 			return -1;
 	}
 	/* The next task that wakes is not to take it again. */

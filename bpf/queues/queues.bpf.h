@@ -15,7 +15,7 @@
 #include "age.bpf.h"
 #include "turns.bpf.h"
 #include "limits.bpf.h"
-#include "pinned.bpf.h"
+#include "clocks.bpf.h"
 
 static __always_inline s32 queues_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
@@ -53,14 +53,15 @@ static __noinline void queues_enqueue_pinned(struct task_struct *p, struct queue
 	u32 cpu = cctx->number;
 	u64 deadline;
 
-	pinned_bound(task, cctx);
+	line_enter(task, cctx->line);
+	clocks_bound(task, cctx);
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, enq_flags);
 		return;
 	}
 	deadline = queues_place_pinned(task, cpu);
 	cctx->has_pinned = true;
-	dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, pinned_place(deadline, cctx), enq_flags);
+	dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, deadline, enq_flags);
 	if (!task->ran_on && !preempt_never(p, task) && preempt_may(deadline, cpu, PREEMPT_MARGIN)) {
 		cctx->deadline = deadline;
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
@@ -120,15 +121,15 @@ static __always_inline void queues_insert_in_line(struct task_struct *p, struct 
 
 	/* It may have left its line without a turn, as its affinity changed. */
 	home_forget(task);
-	task->pinned_on = 0;
 	line_enter(task, number);
-	line_bound(task, line);
+	clocks_bound(task, cctx);
 	place = task->vtime + task->request;
 	if (task->ran_on) {
 		place += queues_chance(task);
 		slice = task->slice;
 	} else {
 		line->arrivals++;
+		slice = weight_woken_slice(task);
 		home_count_woken(task, true);
 	}
 	if (!task->idles && cctx->line == number)
@@ -189,19 +190,24 @@ static __always_inline struct queues_task *queues_could_go_on(struct task_struct
 
 	if (!is_queued(prev) || cctx->wanted_by || cctx->limited || !(tctx = task_of(prev)) || tctx->queues.idles)
 		return 0;
-	tctx->queues.ran = line_run(&tctx->queues, line_charge(prev, &tctx->queues));
+	tctx->queues.ran = line_run(&tctx->queues, clocks_charge(prev, &tctx->queues));
 	return &tctx->queues;
+}
+
+/* Notes that it goes on, and gives it a slice. */
+static __always_inline void queues_keeps(struct task_struct *prev, struct queues_task *task, struct queues_cpu *cctx)
+{
+	cctx->deadline = task->vtime + task->request;
+	cctx->charged = task->charged;
+	/* What weighs little is charged often: it would owe much for a long slice that nobody else wanted. */
+	prev->scx.slice = task->pace > LIGHT_PACE ? SLICE_MOST : SLICE_LONE;
 }
 
 /* Lets it go on, while what is due first of those that wait is due at @latest. */
 static __always_inline void queues_goes_on(struct task_struct *prev, struct queues_task *task, struct queues_cpu *cctx, u64 latest)
 {
-	line_advance(task, line_at(cctx->line), latest);
-	pinned_goes_on(task, cctx);
-	cctx->deadline = task->vtime + task->request;
-	cctx->charged = task->charged;
-	/* What weighs little is charged often: it would owe much for a long slice that nobody else wanted. */
-	prev->scx.slice = task->pace > LIGHT_PACE ? SLICE_MOST : SLICE_LONE;
+	clocks_begin(task, line_at(cctx->line), false, latest);
+	queues_keeps(prev, task, cctx);
 }
 
 /*
@@ -246,7 +252,7 @@ static __noinline int queues_charge_idle(struct task_struct *prev, struct queues
 	struct task_ctx *tctx = is_queued(prev) ? task_of(prev) : 0;
 
 	if (tctx)
-		queues_charge_idle_class(cctx, line_charge(prev, &tctx->queues), queues_wanted(cctx));
+		queues_charge_idle_class(cctx, clocks_charge(prev, &tctx->queues), queues_wanted(cctx));
 	return 0;
 }
 
@@ -267,7 +273,6 @@ static __noinline int queues_take_pinned(struct task_struct *prev, struct queues
 		cctx->has_pinned = false;
 		return false;
 	}
-	pinned = pinned_place_in_line(pinned, cctx);
 	if (waiting_first(cpu, QUEUE_LINE | number, &first) && vtime_before(first, pinned))
 		return false;
 	task = queues_could_go_on(prev, cctx, line_at(number));
@@ -452,19 +457,15 @@ static __always_inline struct queues_cpu *queues_cpu_under(struct task_struct *p
 
 static __always_inline void queues_begins(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
 {
-	struct line *line = line_at(cctx->line);
+	bool idle = !cctx->deadline;
 
 	task->charged = cctx->charged = p->se.sum_exec_runtime;
 	cctx->stays_until = 0;
 	home_forget(task);
-	cctx->runs_pinned = task->pinned_on;
 	if (cctx->has_lines)
 		line_hears_begin(task, cctx);
 	line_enter(task, cctx->line);
-	if (task->pinned_on)
-		pinned_begin(task, cctx, cctx->took ? cctx->deadline : task->vtime);
-	else
-		line_begin(task, line, cctx->took ? cctx->deadline : task->vtime);
+	clocks_begin(task, line_at(cctx->line), idle, cctx->took ? cctx->deadline : task->vtime);
 	cctx->took = false;
 	if (cctx->idles != task->idles)
 		preempt_change_class(cctx, task->idles);
@@ -511,7 +512,7 @@ static __always_inline void queues_sleeps(struct queues_task *task, struct queue
 
 static __always_inline void queues_stops(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx, bool runnable)
 {
-	u64 ran = line_charge(p, task);
+	u64 ran = clocks_charge(p, task);
 	u32 wanted;
 
 	if (task->idles)
@@ -589,6 +590,7 @@ static void queues_enable(struct task_struct *p)
 	home_forget(&tctx->queues);
 	weight_note(p, &tctx->queues);
 	tctx->queues.line = number;
+	set_note(p, &tctx->queues);
 	tctx->queues.vtime = *line_clock(&tctx->queues, line_at(number));
 	tctx->queues.charged = p->se.sum_exec_runtime;
 	tctx->queues.burst = SLICE_MOST / 2;
@@ -610,6 +612,7 @@ static void queues_set_weight(struct task_struct *p)
 	clock = *line_clock(task, line_at(task->line));
 	task->vtime -= clock;
 	weight_note(p, task);
+	set_note(p, task);
 	weight_request(task);
 	task->vtime += *line_clock(task, line_at(task->line));
 }

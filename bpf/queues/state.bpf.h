@@ -55,13 +55,13 @@ struct queues_task {
 	u8 kind_again;
 	u16 kind_util;
 	u64 kind_at;
-	/* Where it stands among what may run on one CPU only (pinned.bpf.h): the CPU, plus 1, 0 for none; and queues_cpu.pinned_moved then. */
-	u16 pinned_on;
-	u64 pinned_moved;
 	/* The CPU of another package that it was gathered from, plus 1; 0: none (gather.bpf.h). */
 	u16 gathered_from;
 	/* The CPU that it is to go to, plus 1; 0: any. */
 	u32 go_to;
+	/* The set of CPUs that it is confined to, in its line, plus 1, 0 if it may run everywhere; and what stands for that (sets.bpf.h). */
+	u16 set;
+	u64 set_key;
 	/* While it waits (home.bpf.h): the number of its CPU's note, plus 1, 0 if there is none; it is counted as one that woke. */
 	union {
 		struct {
@@ -128,8 +128,6 @@ struct queues_cpu {
 	bool keeps;
 	/* queues_task.pulled of what runs, unless the CPU has been missed since; others take it away. */
 	bool pulled;
-	/* What runs may run nowhere else. */
-	bool runs_pinned;
 	/* What runs goes on whatever waits, and is counted in `line.nr_held`. */
 	bool held;
 	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
@@ -177,9 +175,6 @@ struct queues_cpu {
 	u32 limits_since;
 	/* Before that no faster CPU can be taken over by turn, ns (turns.bpf.h). */
 	u64 turn_at;
-	/* How far what may run here only has been moved together, and the virtual time of what last began of it, less that (pinned.bpf.h). */
-	u64 pinned_moved;
-	u64 pinned_vtime;
 	/* Up to when what has taken the CPU as it woke has had its turns, ns (preempt.bpf.h). */
 	u64 preempt_at;
 	/* Where there are other lines: when the CPU went idle, ns, and its line's clock then; 0: it does not idle. */

@@ -59,7 +59,7 @@ static __always_inline void steal_note_owing(struct queues_cpu *cctx)
 
 /*
  * A line where what is about to go on is ahead of all by a quarter of what it takes at once, of one that is noted and one drawn at random;
- * else the CPU's own.
+ * else the CPU's own. A line's clock does not tell how far tasks are that may run on some CPUs only.
  */
 static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_task *task)
 {
@@ -67,7 +67,7 @@ static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_t
 
 	if (vtime_before(line_at(noted)->vtime, line_at(other)->vtime) && scx_bpf_dsq_nr_queued(QUEUE_LINE | noted))
 		other = noted;
-	return vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
+	return task->set || vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
 }
 
 /* Whether a task that waits is owed the turn of one that weighs no more, has @leeway, and is due at @place. */

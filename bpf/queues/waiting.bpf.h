@@ -13,8 +13,12 @@
 enum {
 	/* How many tasks are looked at. */
 	WAITING_MOST = 12,
+	/* How many are passed by that may not run here, until there is one that may: these wait for other CPUs. */
+	WAITING_PASSED = 256,
 	/* By how much more virtual time what ran here goes before what woke elsewhere, ns. */
 	WOKEN_LEEWAY = 2 * NSEC_PER_MSEC,
+	/* Or, if that is more, this fraction of either's leeway: as much of its own work. */
+	WOKEN_PART = 10,
 };
 
 struct waiting {
@@ -25,6 +29,8 @@ struct waiting {
 	u64 leeway;
 	/* The leeway of the one that is taken; 0 if it woke. */
 	u64 own;
+	/* The leeway that the first one has if it has not woken. */
+	u64 usual;
 	/* Until where what woke elsewhere is worth while to look for, behind a first one that has used up its slice elsewhere. */
 	u64 until;
 	/* Something waits. */
@@ -43,12 +49,13 @@ static __always_inline bool waiting_may(struct task_struct *p, u32 cpu)
 /* The place by deadline of the first task that waits in a queue and may run on a CPU; whether there is one among the first few. */
 static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 {
+	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct task_struct *first;
 	bool found = false;
-	u32 step = 0;
 
 	/* The verifier does not follow that it is there if something was found. */
 	*place = 0;
+	cctx->looks_left = WAITING_PASSED;
 	bpf_rcu_read_lock();
 	for_queued(it, first, queue) {
 		if (waiting_may(first, cpu)) {
@@ -56,7 +63,7 @@ static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 			found = true;
 			break;
 		}
-		if (++step >= WAITING_MOST)
+		if (!cctx->looks_left--)
 			break;
 	}
 	bpf_rcu_read_unlock();
@@ -74,23 +81,39 @@ static __always_inline u64 waiting_leeway(u64 slice)
 	return slice < SLICE_LONE ? (SLICE_LONE - 1 - slice) << LEEWAY_SHIFT : 0;
 }
 
+/* The same whether it woke or not: what woke is given more by as much as it would be given less. */
+static __always_inline u64 waiting_usual(u64 slice)
+{
+	return slice < SLICE_LONE ? waiting_leeway(slice) : (slice - SLICE_LONE) << LEEWAY_SHIFT;
+}
+
+/* By how much more virtual time what ran here goes before what woke elsewhere. */
+static __always_inline u64 waiting_woken_leeway(u64 first, u64 home)
+{
+	u64 leeway = waiting_least(first, home) / WOKEN_PART;
+
+	return leeway > WOKEN_LEEWAY ? leeway : WOKEN_LEEWAY;
+}
+
 /* Takes what ran here last, if the first one is not left for it for longer than either may be. Not static, as below. */
 __noinline int waiting_home(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
 	u32 number = home_first(cpu);
 	struct home *home = home_at(number - 1);
-	u64 most = waiting->leeway > WOKEN_LEEWAY ? waiting->leeway : WOKEN_LEEWAY, own;
+	u64 woken, most, own;
 
 	waiting->until = waiting->first + waiting->leeway;
 	if (!number)
 		return 0;
+	woken = waiting_woken_leeway(waiting->usual, waiting_usual(home->slice));
+	most = waiting->leeway > woken ? waiting->leeway : woken;
 	own = waiting_leeway(home->slice);
 	if (own && own < most)
 		most = own;
 	if (vtime_before(waiting->first + most, home->place))
 		return 0;
 	waiting->place = home->place;
-	waiting->until = home->place - WOKEN_LEEWAY;
+	waiting->until = home->place - woken;
 	waiting->own = own;
 	waiting->leeway = 0;
 	waiting->pid = home->pid;
@@ -108,7 +131,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 	struct queues_cpu *cctx = queues_cpu_of(cpu);
 	struct task_struct *p;
 
-	cctx->looks_left = WAITING_MOST;
+	cctx->looks_left = WAITING_PASSED;
 	for_queued(it, p, QUEUE_LINE | cctx->line) {
 		if (!cctx->looks_left--)
 			break;
@@ -127,8 +150,10 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 		if (!waiting_may(p, cpu))
 			continue;
 		waiting->any = true;
+		cctx->looks_left = WAITING_MOST;
 		waiting->first = waiting->place = p->scx.dsq_vtime;
 		waiting->own = waiting_leeway(p->scx.slice);
+		waiting->usual = waiting_usual(p->scx.slice);
 		if (scx_bpf_task_cpu(p) == cpu)
 			break;
 		waiting->leeway = waiting->own;

@@ -23,7 +23,8 @@ enum {
 	/* The same where nothing else waits; a tick ends it sooner if something does. */
 	SLICE_LONE = 20 * NSEC_PER_MSEC,
 	/*
-	 * What waits because it had its turn is given less, by 1 and this fraction of its leeway: who looks at a queue tells by the slice.
+	 * What waits because it had its turn is given less, by 1 and this fraction of its leeway, and what woke is given as much more, without
+	 * the 1: who looks at a queue tells by the slice.
 	 */
 	LEEWAY_SHIFT = 10,
 	/* The most that sleep saves up, and that a deadline is away, ns for nice 0: chosen on the choosing half (docs/base.md). */
@@ -56,6 +57,12 @@ static __always_inline void weight_set_credit(struct queues_task *task, u64 cred
 
 	task->credit = credit;
 	task->slice = SLICE_LONE - 1 - (less < SLICE_LONE / 2 ? less : SLICE_LONE / 2);
+}
+
+/* What is given to a task that woke and waits: more than to any other, by what tells its leeway. */
+static __always_inline u32 weight_woken_slice(struct queues_task *task)
+{
+	return SLICE_LONE + (SLICE_LONE - 1 - task->slice);
 }
 
 /* Notes a task's weight. scx.weight would not do: it is a round number of percent, 1 for each nice value from 17 on. */

@@ -2,7 +2,9 @@
 //! What the base of several queues promises (`bpf/queues`): numbers worked out by hand, in the simulator.
 
 mod clocks;
+mod confined;
 mod energy;
+mod fluid;
 mod groups;
 mod homes;
 mod hotplug;

@@ -161,8 +161,8 @@ proptest! {
             let all: f64 = steps.iter().map(|step| WEIGHTS[*step]).sum();
             for (at, step) in steps.iter().enumerate() {
                 let (time, due) = (time(&report, &format!("{cpu}.{at}")), 8000.0 * WEIGHTS[*step] / all);
-                // A turn of each at most; what has waited for 5 s has one whatever its weight.
-                prop_assert!((time - due).abs() < 50.0, "CPU {cpu}, nice {}: {time} ms of {due}", nice(*step));
+                // A turn of each other thread whenever the price of work doubles; what has waited for 5 s has one whatever its weight.
+                prop_assert!((time - due).abs() < 250.0, "CPU {cpu}, nice {}: {time} ms of {due}", nice(*step));
             }
         }
     }

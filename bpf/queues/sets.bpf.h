@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sets of CPUs that tasks are confined to (affinity, cpusets), each with a virtual clock in each line (clocks.bpf.h).
+ */
+#ifndef __TANDEM_QUEUES_SETS_H
+#define __TANDEM_QUEUES_SETS_H
+
+#include "weight.bpf.h"
+
+enum {
+	/* Sets of several CPUs, once for each line where tasks of a set were; more than these share clocks. */
+	MAX_SETS = 1024,
+	/* How many places are looked at for one. */
+	SET_PROBES = 8,
+	SET_WORDS = MAX_CPUS / 64,
+};
+
+struct cpus_set {
+	/* Stands for the set and a line; 0: none. */
+	u64 key;
+	/* Virtual time of what began to run of its tasks with the most. */
+	u64 vtime;
+	/* How far that is behind the line's clock, and farther than is near (clocks.bpf.h), in the mean. */
+	u64 far;
+};
+
+/* Sets of several CPUs; and, behind them, of one CPU each. */
+struct cpus_set cpus_sets[MAX_SETS + MAX_CPUS];
+
+static __always_inline struct cpus_set *set_of(struct queues_task *task)
+{
+	u32 number = task->set - 1;
+
+	return &cpus_sets[number < MAX_SETS + MAX_CPUS ? number : 0];
+}
+
+static __always_inline u64 set_mix(u64 key, u64 more)
+{
+	key = (key ^ more) * 0x9e3779b97f4a7c15ULL;
+	return key ^ (key >> 29);
+}
+
+/* A number that stands for the CPUs where a task may run. */
+static __noinline u64 set_key(struct task_struct *p)
+{
+	u64 words[SET_WORDS] = {}, key = 1;
+	u32 bytes = (nr_cpus + 63) / 64 * 8;
+	s32 at;
+
+	bpf_probe_read_kernel(words, bytes < sizeof(words) ? bytes : sizeof(words), p->cpus_ptr);
+	for_range(at, 0, SET_WORDS)
+		key = set_mix(key, words[at & (SET_WORDS - 1)]);
+	return key;
+}
+
+/* The place of what a key stands for: its own, or the first free one. */
+static __noinline u32 set_find(u64 key)
+{
+	u32 first = key >> 32;
+	s32 step;
+
+	for_range(step, 0, SET_PROBES) {
+		u32 at = (first + step) & (MAX_SETS - 1);
+		u64 *known = &cpus_sets[at].key;
+
+		if (*known == key || (!*known && !__sync_val_compare_and_swap(known, 0, key)))
+			return at;
+	}
+	return first & (MAX_SETS - 1);
+}
+
+/* A task that is confined to several CPUs comes to a line. */
+static __always_inline void set_enter(struct queues_task *task, u32 line)
+{
+	task->set = 1 + set_find(set_mix(task->set_key, line) | 1);
+}
+
+/* Notes to which CPUs a task is confined. */
+static __noinline int set_note(struct task_struct *p, struct queues_task *task)
+{
+	task->set = 0;
+	task->set_key = 0;
+	if (may_run_everywhere(p))
+		return 0;
+	if (p->nr_cpus_allowed == 1) {
+		task->set = 1 + MAX_SETS + (bpf_cpumask_first(p->cpus_ptr) & (MAX_CPUS - 1));
+		return 0;
+	}
+	task->set_key = set_key(p);
+	set_enter(task, task->line);
+	return 0;
+}
+
+#endif /* __TANDEM_QUEUES_SETS_H */
