@@ -65,7 +65,7 @@ static __always_inline u32 steal_behind(struct queues_cpu *cctx, struct queues_t
 {
 	u32 other = steal_random_line(), least = task->request / 4, noted = owing_line;
 
-	if (vtime_before(line_at(noted)->vtime, line_at(other)->vtime) && scx_bpf_dsq_nr_queued(QUEUE_LINE | noted))
+	if (noted != cctx->line && vtime_before(line_at(noted)->vtime, line_at(other)->vtime) && scx_bpf_dsq_nr_queued(QUEUE_LINE | noted))
 		other = noted;
 	return task->set || vtime_before(line_at(other)->vtime + least, task->vtime) ? other : cctx->line;
 }

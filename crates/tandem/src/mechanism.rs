@@ -200,6 +200,6 @@ mod tests {
             assert_eq!(!meaning.reasons.is_empty(), inert, "{state}");
             assert!(meaning.reasons.iter().all(|reason| reason.remedy.is_some()), "{state}");
         }
-        assert_eq!(states().iter().count(), 8);
+        assert_eq!(states().iter().count(), 9);
     }
 }
