@@ -54,6 +54,7 @@ impl Engine<'_> {
         if let Some(scheduler) = &mut sched_ext {
             scheduler.ignored = self.ignored();
         }
+        let groups = self.group_reports(now);
         let time_s = seconds(now);
         let cpus: Vec<CpuReport> = (0..self.machine.cpus.len())
             .map(|cpu| cpu_report(self.machine, &mut self.hardware, CpuId::at(cpu)))
@@ -66,9 +67,6 @@ impl Engine<'_> {
         let rate = |amount: f64| if time_s > 0.0 { amount / time_s } else { 0.0 };
         // A limit's length is no time of the workload's, and neither is what is computed from it.
         let measured = |value: f64| (!self.outcome.time_limited).then_some(value);
-        let limits = self.loader.limits(&self.sched, now);
-        let group_report = |stat| group_report(&self.sched.kernel, stat, limits.as_ref());
-        let groups = self.sched.fair.bandwidth_stats(now).map(group_report).collect();
         // Of a million threads there is either this or a report at a time.
         self.sched.forget_tasks();
         let tasks = self.threads.ids().map(|task| self.threads.task_report(task, now)).collect();
@@ -103,6 +101,13 @@ impl Engine<'_> {
             sched_ext,
             warnings: self.outcome.warnings,
         }
+    }
+
+    /// Of each group with a limit.
+    fn group_reports(&mut self, now: Nanos) -> Vec<GroupReport> {
+        let limits = self.loader.limits(&self.sched, now);
+        let report = |stat| group_report(&self.sched.kernel, stat, limits.as_ref());
+        self.sched.fair.bandwidth_stats(now).map(report).collect()
     }
 
     /// Threads that still wait for a CPU at the end have waited up to now.

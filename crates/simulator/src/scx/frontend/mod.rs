@@ -262,19 +262,17 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
     let mut read = ops::read(&object, ops::find(&object)?, profile)?;
     set_ops(&mut read.ops, &steps, profile);
     let mut opened = open(object.clone(), profile, read.ops.exit_dump_len)?;
-    tell_reenqueues(&mut opened, request, profile)?;
-    tell_members(&mut opened, profile)?;
+    tell(&mut opened, request, profile)?;
     steps.prepare(sidecar, &mut opened)?;
     request.settings.iter().try_for_each(|(name, value)| opened.choose(name, value))?;
     let needs = opened.needs();
     heed_needs(&mut read, &needs, profile);
     let mut memory = Memory::new(request.memory_limit).paid_by(request.account);
     let guest = Guest::new(&mut memory, kernel, machine).map_err(SchedulerError::Memory)?;
-    let version = profile.version;
     let mut vm = opened.load_again(
         &Environment {
             btf: profile.kernel_btf(),
-            kfuncs: &|name| (request.kfuncs)(version, name),
+            kfuncs: &|name| (request.kfuncs)(profile.version, name),
             variables: &|name| guest.variable(name).filter(|_| kernel_types::has(profile, name)),
             kconfig: &|name| profile.kconfig(name, kernel.params.hz),
             nr_cpus,
@@ -284,14 +282,7 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
         memory,
         request.linked,
     )?;
-    vm.set_total_budget(request.run_budget);
-    if let Some((cache, when)) = request.code {
-        // Where nothing can be compiled, the interpreter goes on: the results are the same.
-        let _ = vm.compile(cache, when);
-    }
-    for variable in guest.variables() {
-        vm.register_percpu(variable, guest.per_cpu_stride());
-    }
+    make_ready(&mut vm, request, &guest);
     steps.fill(&mut vm)?;
     steps.statistics.check(&vm)?;
     let perf = perf::maps(&vm, &steps.counters)?;
@@ -319,6 +310,24 @@ pub fn load_object(object: Arc<Object>, request: &Request<'_>, system: &System<'
         task_maps,
         limited_queue,
     })
+}
+
+/// Gives a machine its budget, compiled code and the kernel's variables.
+fn make_ready(vm: &mut Instance, request: &Request<'_>, guest: &Guest) {
+    vm.set_total_budget(request.run_budget);
+    if let Some((cache, when)) = request.code {
+        // Where nothing can be compiled, the interpreter goes on: the results are the same.
+        let _ = vm.compile(cache, when);
+    }
+    for variable in guest.variables() {
+        vm.register_percpu(variable, guest.per_cpu_stride());
+    }
+}
+
+/// Tells an object what it asks about the kernel.
+fn tell(opened: &mut OpenObject, request: &Request<'_>, profile: Profile) -> Result<(), SchedulerError> {
+    tell_reenqueues(opened, request, profile)?;
+    tell_members(opened, profile)
 }
 
 /// Tells an object that asks whether `scx_bpf_reenqueue_local` may be called from anywhere.
