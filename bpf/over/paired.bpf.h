@@ -158,7 +158,7 @@ static __always_inline u64 paired_rest(struct task_struct *p, struct sorted_task
 	return turn->until > ran + sorted_slice_ns() / 4 ? turn->until - ran : 0;
 }
 
-/* Lets what runs go on for @slice ns of its turn. What it is behind is not bounded, as above. */
+/* Lets what runs go on for @slice ns of its turn. Its distance to the clock is not bounded, as above. */
 static __always_inline void paired_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx, u64 slice)
 {
 	line_advance(&tctx->queues, line_at(cctx->line), paired_clock(cctx->line));
@@ -315,7 +315,7 @@ static __always_inline bool paired_take_longer(u32 cpu, u32 other, u32 own, stru
 
 /*
  * As an epoch begins, or a lone task's slice is over: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are
- * even, what they hold. Whether it took something to run.
+ * even, their tasks. Whether it took something to run.
  */
 static __noinline int paired_balance(u32 cpu, struct task_ctx *prev)
 {

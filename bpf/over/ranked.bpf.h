@@ -110,7 +110,7 @@ static __always_inline void ranked_hold(struct queues_cpu *queues, bool held)
 	__sync_fetch_and_add(&line_at(queues->line)->nr_held, held ? 1 : -1);
 }
 
-/* Up to where the clock of a CPU's line may go while a serial phase runs out of its turn: what waits there is owed one by other lines. */
+/* Up to where the clock of a CPU's line may go while a serial phase runs out of its turn: other lines owe one to the tasks that wait there. */
 static __always_inline u64 ranked_latest(struct queues_cpu *queues, u64 reached)
 {
 	u64 first;

@@ -40,8 +40,8 @@ static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
 }
 
 /*
- * A line that may owe turns more than others do, as a tick found. What waits on the fastest CPUs of several kinds does as much as others,
- * unless a serial phase holds these.
+ * A line that may owe turns more than others do, as a tick found. Tasks that wait for the fastest CPUs of several kinds do as much as others,
+ * unless a serial phase holds these CPUs.
  */
 u32 owing_line;
 

@@ -81,7 +81,7 @@ static __always_inline u64 waiting_leeway(u64 slice)
 	return slice < SLICE_LONE ? (SLICE_LONE - 1 - slice) << LEEWAY_SHIFT : 0;
 }
 
-/* The same whether it woke or not: what woke is given more by as much as it would be given less. */
+/* The same whether it woke or not: a task that woke is given more, by as much as it would be given less. */
 static __always_inline u64 waiting_usual(u64 slice)
 {
 	return slice < SLICE_LONE ? waiting_leeway(slice) : (slice - SLICE_LONE) << LEEWAY_SHIFT;
