@@ -20,7 +20,7 @@ use nix::unistd::mkfifo;
 use super::Story;
 use crate::cli::Cli;
 
-/// What a pipe holds that nobody reads: less than this was put into it, not taken.
+/// More than a pipe holds and its writer is about to write: so much was counted that nobody read.
 const HELD: u64 = 1 << 20;
 /// More than any limit: a command that takes so much reads without one. The pipe ends then, and this computer lives.
 const TOO_MUCH: u64 = 3 << 30;
@@ -49,14 +49,15 @@ impl Endless {
         let writer = thread::spawn(move || {
             let blanks = vec![b' '; 1 << 16];
             while !end.load(Ordering::Relaxed) && count.load(Ordering::Relaxed) < TOO_MUCH {
-                let written = pipe.write(&blanks).unwrap();
-                count.fetch_add(written as u64, Ordering::Relaxed);
+                // Counted before: a reader may have taken all of them before the writer goes on.
+                count.fetch_add(blanks.len() as u64, Ordering::Relaxed);
+                pipe.write_all(&blanks).unwrap();
             }
         });
         Self { path, taken, done, writer }
     }
 
-    /// How much was taken of the pipe, which is removed.
+    /// How much was taken of the pipe, which is removed: up to [`HELD`] less than is returned, never more.
     fn end(self) -> u64 {
         let taken = self.taken.load(Ordering::Relaxed);
         self.done.store(true, Ordering::Relaxed);
