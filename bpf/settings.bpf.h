@@ -16,7 +16,7 @@
 #define __fact(text) __attribute__((btf_decl_tag("fact " text)))
 /*
  * While the setting is on, a loader adds these bits to `asked`, so that one look says what several settings come to: those of `enum
- * mechanism`, and the two below.
+ * mechanism`.
  */
 #define __asks(bits) __attribute__((btf_decl_tag("adds asked " #bits)))
 #define __said(number) #number
@@ -38,24 +38,10 @@ enum tandem_sorted_balance {
 	TANDEM_SORTED_BALANCE_VARIETY,
 };
 
-/* What lies under the mechanisms. */
-enum tandem_base {
-	TANDEM_BASE_SINGLE,
-	TANDEM_BASE_QUEUES,
-};
+/* The mechanisms that settings ask for; loaders know. To the verifier it is constant, and so it does not follow what nobody asked for. */
+const volatile u32 asked;
 
-/* Of `asked`, by whose size it is compared: the base of several queues. */
-#define ASKED_QUEUES 0x40000000
-
-/* What settings ask for; loaders know. To the verifier it is constant, and so it does not follow what nobody asked for. */
-const volatile u32 asked = ASKED_QUEUES;
-
-const volatile enum tandem_base base
-	__asks(0x40000000)
-	__needs("tick runnable quiescent set_weight set_cpumask cpu_release exit_task cgroup_init cgroup_exit cgroup_move cgroup_set_weight SCX_OPS_HAS_CGROUP_WEIGHT SCX_OPS_ENQ_LAST")
-	__help("What lies under the mechanisms: single, one queue for all CPUs; queues, one for each last-level cache, weights as fair's, groups.") = TANDEM_BASE_QUEUES;
-
-/* What the base of several queues is after besides time. */
+/* What the base is after besides time. */
 enum tandem_mode {
 	TANDEM_MODE_NONE,
 	TANDEM_MODE_AUTO,
@@ -65,7 +51,7 @@ enum tandem_mode {
 };
 
 const volatile enum tandem_mode mode
-	__help("What base=queues is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_AUTO;
+	__help("What the scheduler is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_AUTO;
 
 /* What is wished of a mode. */
 enum tandem_wish {
@@ -90,33 +76,28 @@ static inline u32 wished(void)
 
 const volatile bool all
 	__asks(0x3f)
-	__needs("runnable quiescent update_idle cpu_release set_cpumask exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
+	__needs("update_idle tandem_sched_stat_runtime")
 	__help("Turn on all five mechanisms, isolation as shared unless said otherwise.") = false;
 const volatile enum tandem_isolate isolate
 	__asks(0x21)
-	__needs("set_cpumask update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
+	__needs("update_idle")
 	__help("Keep operating-system noise on one CPU: off, dedicated (applications stay off it), shared (they may use it).") = TANDEM_ISOLATE_OFF;
 const volatile bool longest
 	__asks(0x2)
-	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
+	__needs("update_idle")
 	__help("The longest jobs run on the fastest CPUs.") = false;
 const volatile bool serial_first
 	__asks(0x4)
-	__needs("runnable quiescent update_idle cpu_release exit_task SCX_OPS_ENQ_LAST")
+	__needs("update_idle")
 	__help("Serial phases of parallel applications run first, then the senior of several parallel ones.") = false;
 const volatile bool sorted
 	__asks(0x8)
-	__needs("quiescent update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
+	__needs("update_idle tandem_sched_stat_runtime")
 	__help("Run queues sorted by memory intensity, opposite ways on paired CPUs, in synchronised epochs.") = false;
 const volatile bool speed
 	__asks(0x30)
-	__needs("update_idle cpu_release exit_task tandem_sched_stat_runtime SCX_OPS_ENQ_LAST")
+	__needs("update_idle tandem_sched_stat_runtime")
 	__help("Clocks follow idle and loaded, delayed, and the energy-delay factor of what runs.") = false;
-
-/* For all of them. */
-
-const volatile u32 slice_us
-	__range("100..1000000") __unit("us") __help("With base=single: time that a task may run before others have their turn.") = 20000;
 
 /* isolate */
 
@@ -134,7 +115,7 @@ const volatile u32 os_hurry_ms
 	__help("Dedicated, while that clock follows the noise: after so long at work without a pause it goes up at once; 0: never.") = 25;
 const volatile bool noise_preempts
 	__letter("true: section 6")
-	__help("Noise that wakes takes a shared OS CPU from an application at once, instead of waiting for the slice's end, or, with base=queues, a tick.") = false;
+	__help("Noise that wakes takes a shared OS CPU from an application at once, instead of waiting for a tick.") = false;
 
 /* longest */
 

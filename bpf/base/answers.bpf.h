@@ -8,7 +8,7 @@
 #include "../include/scx.bpf.h"
 #include "../settings.bpf.h"
 
-/* Bits of `active`: the mechanisms that are on and not inert. 0: the base alone decides. */
+/* Bits of `active`: the mechanisms that are on and not inert, and what else is so. */
 enum mechanism {
 	ISOLATE = 1 << 0,
 	LONGEST = 1 << 1,
@@ -19,14 +19,10 @@ enum mechanism {
 	MECHANISMS = ISOLATE | LONGEST | SERIAL | SORTED | SPEED,
 	/* Not a mechanism: speed or isolation has clocks to set. */
 	CLOCKS = 1 << 5,
-	/*
-	 * Nor these: the base of several queues lies under the mechanisms; there are control groups, some with limits; a CPU goes or has
-	 * gone; no mechanism is on.
-	 */
-	QUEUES = 1 << 6,
-	QUEUES_GROUPS = 1 << 7,
-	QUEUES_LIMITS = 1 << 8,
-	CPUS_GONE = 1 << 9,
+	/* Nor these: there are control groups, some with limits; a CPU goes or has gone; no mechanism is on. */
+	GROUPS = 1 << 6,
+	LIMITS = 1 << 7,
+	CPUS_GONE = 1 << 8,
 	ALONE = 1 << 31,
 };
 
@@ -38,28 +34,16 @@ static __always_inline bool is_asked(u32 mechanisms)
 	return asked & mechanisms;
 }
 
-/* Whether the base of several queues schedules. */
-static __always_inline bool is_on_queues(void)
-{
-	return (s32)asked >= ASKED_QUEUES;
-}
-
-/* Whether no mechanism was asked for above it. */
-static __always_inline bool is_bare(void)
-{
-	return asked == ASKED_QUEUES;
-}
-
-/* Whether the base of several queues schedules alone. Asked in each callback first: a sign takes one instruction less than a bit. */
+/* Whether no mechanism is on. Asked in each callback first: a sign takes one instruction less than a bit. */
 static __always_inline bool is_alone(void)
 {
 	return (s32)active < 0;
 }
 
-/* Whether mechanisms were asked for above it; all of them may be inert. */
-static __always_inline bool is_under(void)
+/* The same for the verifier, too, which follows nothing of the mechanisms where none was asked for. */
+static __always_inline bool is_with_mechanisms(void)
 {
-	return (s32)asked > ASKED_QUEUES;
+	return !is_alone() && is_asked(MECHANISMS);
 }
 
 /* What is on: constant bits that nobody asked for are 0 to the verifier. */
@@ -72,12 +56,6 @@ static __always_inline u32 mechanisms_on(void)
 static __always_inline bool is_on(u32 mechanisms)
 {
 	return active & mechanisms && is_asked(mechanisms);
-}
-
-/* Whether any mechanism is on. With everything off nothing else is looked at. */
-static __always_inline bool is_any_on(void)
-{
-	return active && is_asked(MECHANISMS);
 }
 
 /* Where a task may run: isolation's answer. */

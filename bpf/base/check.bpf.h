@@ -35,7 +35,7 @@ static __always_inline u32 check_highest_mhz(u32 table)
 /* Isolation's fixed clocks: whether they can be set, and are clocks of the OS CPU, or of any CPU. */
 static s32 check_clocks(void)
 {
-	u32 os = isolate_os_cpu(), table = facts_of(os)->opp_table;
+	u32 os = place_os_cpu(), table = facts_of(os)->opp_table;
 	u32 lowest = check_lowest_mhz(table), highest = check_highest_mhz(table);
 	s32 number;
 

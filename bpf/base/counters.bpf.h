@@ -52,7 +52,7 @@ enum {
 	 * that use it wait for their turns.
 	 */
 	MATTERS_FOR = 1000000000,
-	/* Over the base of several queues counters of tasks that do what they did are read twice in so many times. */
+	/* Counters of tasks that do what they did are read twice in so many times. */
 	COUNTERS_REST = 8,
 	/* An average that changes by no more than this stays the same, of ONE. */
 	COUNTERS_SAME = ONE / 16,
@@ -96,8 +96,8 @@ bool counters_work;
 
 static void counters_init(void)
 {
-	/* Over the base of several queues nobody reads what they say while speed is inert. */
-	counters_wanted = is_asked(SORTED) || (is_asked(SPEED) && edp && (active & SPEED || !is_on_queues()));
+	/* Nobody reads what they say while speed is inert. */
+	counters_wanted = is_asked(SORTED) || (is_on(SPEED) && edp);
 }
 
 static __always_inline struct node_memory *memory_of(u32 cpu)
@@ -206,7 +206,7 @@ static u32 counters_traffic(u32 cpu, u32 rate)
  */
 static u64 counters_weight(struct task_ctx *tctx, u64 ran)
 {
-	u64 slice = slice_ns(), weight = (u64)intensity_weight_pct * ONE / 100, in_life;
+	u64 slice = SLICE_NS, weight = (u64)intensity_weight_pct * ONE / 100, in_life;
 
 	tctx->counted.watched += ran;
 	in_life = ran * ONE / tctx->counted.watched;
@@ -317,7 +317,7 @@ static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 	if (sorted_state != TANDEM_STATE_NO_COUNTERS)
 		return;
 	sorted_state = TANDEM_STATE_ACTIVE;
-	/* The base of several queues is not alone any more. */
+	/* The base is not alone any more. */
 	__sync_fetch_and_and(&active, ~ALONE);
 	__sync_fetch_and_or(&active, SORTED);
 }
@@ -333,7 +333,7 @@ static __always_inline void counters_may_rest(struct cpu_counters *counters, str
 {
 	u32 now = tctx->counted.intensity + tctx->counted.stall;
 
-	if (is_on_queues() && tctx->counted.measured && (now > before ? now - before : before - now) <= COUNTERS_SAME)
+	if (tctx->counted.measured && (now > before ? now - before : before - now) <= COUNTERS_SAME)
 		counters->rest = COUNTERS_REST;
 }
 

@@ -8,18 +8,12 @@
 #include "facts.bpf.h"
 #include "task.bpf.h"
 
-enum {
-	/* Of wanted_by: the faster CPU is to leave what it does. */
-	WANTED_NOW = 1 << 31,
-};
-
 /* A CPU. Written by itself only, unless a member says otherwise; others read what may be a moment old. */
 struct cpu_ctx {
 	/* 0 for the fastest CPUs, 1 for the next, ... */
 	u32 kind;
 	struct isolate_cpu isolate;
 	struct counted_cpu counted;
-	struct pull_cpu pull;
 	struct serial_cpu serial;
 	struct speed_cpu speed;
 	/* What runs: its process and rank; 0 and RANK_NORMAL if the CPU is idle. */
@@ -27,16 +21,10 @@ struct cpu_ctx {
 	u32 tgid;
 	enum rank rank;
 	struct longest_cpu longest;
-	/* What runs belongs here, or is no application's: another CPU gains nothing by asking for it. */
-	bool keeps;
 	/* A task of higher rank is on its way here. */
 	bool claimed;
 	/* No task runs here. */
 	bool idle;
-	/* Another CPU made its task stop before the end of its slice; written by that one. */
-	bool preempted;
-	/* A faster CPU that wants what runs here, plus 1, perhaps with WANTED_NOW; others write it. 0: none. */
-	u32 wanted_by;
 	/* When a task last lost the CPU to one that gains more by it, ns. */
 	u64 swapped_at;
 };
@@ -74,10 +62,8 @@ static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct ta
 	cctx->tgid = p->tgid;
 	cctx->rank = RANK_NORMAL;
 	cctx->longest.is_long = false;
-	cctx->keeps = false;
 	cctx->longest.job_at = 0;
 	cctx->claimed = false;
-	cctx->wanted_by = 0;
 	cctx->idle = false;
 	return cctx;
 }
@@ -88,8 +74,6 @@ static __always_inline u64 cpu_stops(struct cpu_ctx *cctx, struct task_ctx *tctx
 	u64 ran = tctx->started ? bpf_ktime_get_ns() - tctx->started : 0;
 
 	tctx->started = 0;
-	tctx->go_to = cctx->wanted_by;
-	cctx->wanted_by = 0;
 	cctx->pid = 0;
 	return ran;
 }

@@ -14,14 +14,12 @@ void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
 void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
 
-/* CPUs of a kind that applications may use; behind the kinds, those for system tasks. */
+/* CPUs of a kind that applications may use. */
 struct cpu_set {
 	struct bpf_cpumask __kptr *cpus;
 };
 
 enum {
-	SYSTEM_SET = MAX_KINDS,
-	NR_SETS,
 	/* How long a task that changed its CPU stays there, though a core of its own would be faster: long against the cost. */
 	PLACE_STAY_NS = 20 * NSEC_PER_MSEC,
 };
@@ -30,7 +28,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, u32);
 	__type(value, struct cpu_set);
-	__uint(max_entries, NR_SETS);
+	__uint(max_entries, MAX_KINDS);
 } cpu_sets SEC(".maps");
 
 /* All CPUs, the fastest first. */
@@ -105,6 +103,24 @@ static void place_find_kinds(void)
 	}
 }
 
+/* isolate: the CPU for operating-system noise. */
+static __always_inline u32 place_os_cpu(void)
+{
+	return os_cpu < 0 ? 0 : os_cpu;
+}
+
+/* Whether applications may use some CPUs only. */
+static __always_inline bool place_is_confined(void)
+{
+	return isolate == TANDEM_ISOLATE_DEDICATED && active & ISOLATE;
+}
+
+/* Whether a task is noise that goes to the OS CPU: not while it has to stay elsewhere. */
+static __always_inline bool place_to_os(struct task_struct *p, struct task_ctx *tctx)
+{
+	return active & ISOLATE && place_of(tctx) == PLACE_SYSTEM && may_run_on(p, place_os_cpu());
+}
+
 /* Whether a CPU takes tasks of applications, and not as a last resort. */
 static __always_inline bool place_likes(u32 cpu)
 {
@@ -153,10 +169,10 @@ static __always_inline s32 place_make(struct cpu_set *set, bool (*belongs)(u32 c
 	return 0;
 }
 
-/* Whether a CPU is of a kind, but for the OS CPU if applications stay off it; that one is of SYSTEM_SET. */
+/* Whether a CPU is of a kind, but for the OS CPU if applications stay off it. */
 static __always_inline bool place_is_of(u32 cpu, u32 number)
 {
-	return number == SYSTEM_SET ? cpu_of(cpu)->isolate.takes_system : cpu_of(cpu)->kind == number && place_likes(cpu);
+	return cpu_of(cpu)->kind == number && place_likes(cpu);
 }
 
 static s32 place_make_set(u32 number)
@@ -198,23 +214,31 @@ static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *
 	return place_likes(prev_cpu) && may_run_on(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu);
 }
 
-/* Whether a CPU takes tasks of this place. */
-static __always_inline bool place_fits(enum place place, u32 cpu)
+/* A CPU in whose line a task of an application may wait: @cpu, or if that takes none, another one that the task may use. */
+static __noinline u32 place_near(struct task_struct *p, u32 cpu)
 {
-	return place == PLACE_SYSTEM ? cpu_of(cpu)->isolate.takes_system : cpu_of(cpu)->isolate.takes_applications;
+	s32 at;
+
+	if (cpu_of(cpu)->isolate.takes_applications)
+		return cpu;
+	for_range(at, 0, nr_cpus) {
+		u32 other = cpus_by_speed[at & (MAX_CPUS - 1)];
+
+		if (cpu_of(other)->isolate.takes_applications && bpf_cpumask_test_cpu(other, p->cpus_ptr))
+			return other;
+	}
+	return cpu;
 }
 
-/* An idle CPU for a task that may use some CPUs only: its own affinity counts, and its place where that leaves a choice. */
-static s32 place_pick_allowed(struct task_struct *p, enum place place, s32 only_kind)
+/* An idle CPU for a task that may use some CPUs only: its own affinity counts. */
+static s32 place_pick_allowed(struct task_struct *p, u32 kind)
 {
 	s32 at;
 
 	for_range(at, 0, nr_cpus) {
 		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
 
-		if (only_kind >= 0 && cpu_of(cpu)->kind != only_kind)
-			continue;
-		if (place_fits(place, cpu) && may_run_on(p, cpu) && scx_bpf_test_and_clear_cpu_idle(cpu))
+		if (cpu_of(cpu)->kind == kind && cpu_of(cpu)->isolate.takes_applications && may_run_on(p, cpu) && scx_bpf_test_and_clear_cpu_idle(cpu))
 			return cpu;
 	}
 	return -1;
@@ -227,7 +251,7 @@ static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 	s32 cpu = -1;
 
 	if (!may_run_everywhere(p))
-		return place_pick_allowed(p, PLACE_APPLICATION, kind);
+		return place_pick_allowed(p, kind);
 	if (prev_fits && !place_shares_core(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	if (smt)
@@ -240,12 +264,11 @@ static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 }
 
 /*
- * The same for a task that wishes the kind. On the base of several queues that is its last CPU, as the base has it, or one where no
- * other hardware thread uses the core: else a slower core serves the task as well, and does not slow down another one.
+ * The same for a task that wishes the kind. That is its last CPU, or one where no other hardware thread uses the core: else a slower core serves the task as well, and does not slow down another one.
  */
 static s32 place_pick_wished(struct task_struct *p, u32 kind, s32 prev_cpu)
 {
-	if (!(smt && active & QUEUES && may_run_everywhere(p)))
+	if (!(smt && may_run_everywhere(p)))
 		return place_pick_kind(p, kind, prev_cpu);
 	if (cpu_of(prev_cpu)->kind == kind && place_likes(prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
@@ -302,20 +325,12 @@ static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish
 	return -1;
 }
 
-/* An idle CPU for a task. Negative: none. */
-static s32 place_pick_idle(struct task_struct *p, enum place place, s32 prev_cpu, enum wish wish)
-{
-	if (place == PLACE_SYSTEM)
-		return place_pick_allowed(p, PLACE_SYSTEM, -1);
-	return place_pick_application(p, prev_cpu, wish);
-}
-
 /* Makes all sets; kinds and what CPUs take are known by now. */
 static s32 place_init(void)
 {
 	s32 number, err;
 
-	for_range(number, 0, NR_SETS) {
+	for_range(number, 0, MAX_KINDS) {
 		err = place_make_set(number);
 		if (err)
 			return err;

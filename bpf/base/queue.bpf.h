@@ -7,10 +7,10 @@
 
 #include "vtime.bpf.h"
 
-/* Queues of the mechanisms and of base=single (queues/line.bpf.h has others), in virtual time unless they say otherwise. */
+/* Queues of the mechanisms (queues/line.bpf.h has those of the base), in virtual time unless they say otherwise. */
 enum queue {
-	/* Tasks of no particular merit: all of them if no mechanism says otherwise. */
-	QUEUE_NORMAL,
+	/* In none of these: the base's way. */
+	QUEUE_NONE,
 	/* longest: tasks that fast CPUs take first and slow ones last. */
 	QUEUE_LONG,
 	/* longest: threads that wait for their turn at a lock, in order of arrival. */
@@ -18,11 +18,12 @@ enum queue {
 	/* serial: threads in serial phases; those of parallel applications that are not the senior. */
 	QUEUE_SERIAL,
 	QUEUE_JUNIOR,
-	/* isolate: what only the OS CPU may take. */
-	QUEUE_SYSTEM,
 	/* sorted: one for each CPU, by epoch and intensity. */
 	QUEUE_CPU = 1 << 16,
 };
+
+/* Tasks that wait in all queues of `sorted`. */
+s32 nr_sorted_waiting;
 
 /*
  * Sends a task to another CPU; with SCX_ENQ_PREEMPT it runs there at once. On the way to another CPU Linux 6.12 loses that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What counters.bpf.h and pull.bpf.h keep of tasks and CPUs, and what is counted of no mechanism.
+ * What counters.bpf.h keeps of tasks and CPUs, and what is counted of no mechanism.
  */
 #ifndef __TANDEM_BASE_STATE_H
 #define __TANDEM_BASE_STATE_H
@@ -33,16 +33,6 @@ struct counted_cpu {
 	u32 traffic;
 };
 
-struct pull_cpu {
-	/*
-	 * Since when the CPU has had nothing to do but what came from a slower CPU, ns, or 0; the mean of such times; and
-	 * whether something is coming, which the slower CPU writes.
-	 */
-	u64 free_since;
-	u64 free_mean;
-	bool is_coming;
-};
-
 #define BASE_STATS(sees, acts)										\
 	sees(BASE_IDLE, "times that a task found an idle CPU")						\
 	sees(BASE_QUEUED, "times that a task had to wait")						\
@@ -52,7 +42,6 @@ struct pull_cpu {
 	sees(BASE_UNGROUPED, "threads of processes beyond those that are watched: alone to longest and serial_first")	\
 	sees(PULL_ASKED, "running threads that a faster CPU asked for")					\
 	acts(PULL_MOVED, "threads that a faster CPU got")						\
-	acts(PULL_TURNS, "turns that a thread on a slower CPU had on a faster one")			\
-	acts(PULL_TRADED, "faster CPUs taken from threads that wait for memory")
+	acts(PULL_TURNS, "turns that a thread on a slower CPU had on a faster one")
 
 #endif /* __TANDEM_BASE_STATE_H */

@@ -20,13 +20,9 @@ struct task_ctx {
 	struct queues_task queues;
 	/* When the task began to run, ns; 0 while it does not. */
 	u64 started;
-	/* The slice that the task was given, ns. */
-	u64 slice;
 	/* When the task was last sent to another CPU as it woke, ns. */
 	u64 moved;
-	/* What wanted_by of the CPU said where the task ran last; it goes there when it is queued the next time. */
-	u32 go_to;
-	/* What was asked as the task woke (over/over.bpf.h): its rank and its wish. */
+	/* What was asked as the task woke (mechanisms/mechanisms.bpf.h): its rank and its wish. */
 	u8 rank;
 	u8 wish;
 	/* Whether the task counts in its group (group.bpf.h), and there as ready. */
@@ -47,7 +43,7 @@ struct {
 	__type(value, struct task_ctx);
 } tasks SEC(".maps");
 
-/* None for a task that came when base=single had nothing on, or no memory was left: it is scheduled without any mechanism. */
+/* None for a task that came when no memory was left: it waits where all such tasks do. */
 static __always_inline struct task_ctx *task_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&tasks, p, 0, 0);

@@ -31,11 +31,6 @@ static __always_inline enum tandem_isolate isolate_mode(void)
 	return isolate == TANDEM_ISOLATE_OFF && all ? TANDEM_ISOLATE_SHARED : isolate;
 }
 
-static __always_inline u32 isolate_os_cpu(void)
-{
-	return os_cpu < 0 ? 0 : os_cpu;
-}
-
 /* Decides which CPUs take what. Without isolation all take everything. */
 static void isolate_init(void)
 {
@@ -47,16 +42,13 @@ static void isolate_init(void)
 	if (isolate_state == TANDEM_STATE_NO_APPLICATIONS)
 		active |= ISOLATE;
 	for_range(cpu, 0, nr_cpus) {
-		bool is_os_cpu = cpu == isolate_os_cpu();
-
-		cpu_of(cpu)->isolate.takes_system = !(active & ISOLATE) || is_os_cpu;
-		cpu_of(cpu)->isolate.takes_applications = !(active & ISOLATE) || !is_os_cpu || mode == TANDEM_ISOLATE_SHARED;
+		cpu_of(cpu)->isolate.takes_applications = !(active & ISOLATE) || cpu != place_os_cpu() || mode == TANDEM_ISOLATE_SHARED;
 	}
 	/* A loader may know of one before there is a scheduler. */
 	if (active & ISOLATE && applications_known)
 		isolate_state = TANDEM_STATE_ACTIVE;
-	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(isolate_os_cpu())->sibling < nr_cpus)
-		last_resort = facts_of(isolate_os_cpu())->sibling + 1;
+	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(place_os_cpu())->sibling < nr_cpus)
+		last_resort = facts_of(place_os_cpu())->sibling + 1;
 }
 
 /* An application is known: everything else is noise from now on. */
@@ -112,7 +104,7 @@ static u32 isolate_application(struct task_struct *p, bool fork)
  */
 static bool isolate_is_bound(struct task_struct *p)
 {
-	return bpf_cpumask_test_cpu(isolate_os_cpu(), p->cpus_ptr) && bpf_cpumask_weight(p->cpus_ptr) == 1;
+	return bpf_cpumask_test_cpu(place_os_cpu(), p->cpus_ptr) && bpf_cpumask_weight(p->cpus_ptr) == 1;
 }
 
 /* Where a task belongs, as far as its affinity lets it. */
@@ -122,7 +114,7 @@ static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 		return PLACE_APPLICATION;
 	if (!tctx->isolate.application)
 		/* Threads that belong to another CPU, the kernel's own above all, stay there. */
-		return bpf_cpumask_test_cpu(isolate_os_cpu(), p->cpus_ptr) ? PLACE_SYSTEM : PLACE_APPLICATION;
+		return bpf_cpumask_test_cpu(place_os_cpu(), p->cpus_ptr) ? PLACE_SYSTEM : PLACE_APPLICATION;
 	return isolate_is_bound(p) ? PLACE_SYSTEM : PLACE_APPLICATION;
 }
 
@@ -139,11 +131,11 @@ static __always_inline void isolate_running(struct task_ctx *tctx, struct cpu_ct
  * paper's kernel, where tasks that sleep much come before those that compute. What was read may be a moment old: then a CPU
  * looks for work once too often, or noise waits for a slice.
  */
-static __always_inline void isolate_preempt(struct task_ctx *tctx)
+static __always_inline void isolate_preempt(void)
 {
-	u32 cpu = isolate_os_cpu();
+	u32 cpu = place_os_cpu();
 
-	if (!noise_preempts || place_of(tctx) != PLACE_SYSTEM || !cpu_of(cpu)->isolate.runs_application)
+	if (!noise_preempts || !cpu_of(cpu)->isolate.runs_application)
 		return;
 	count(TANDEM_STAT_ISOLATE_PREEMPTED);
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);

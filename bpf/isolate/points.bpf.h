@@ -76,7 +76,7 @@ static __always_inline bool points_follow_rest(void)
 /* Whether a CPU shares its clock with the OS CPU and that one's bound moves. */
 static __always_inline bool points_os_here(u32 cpu)
 {
-	return active & ISOLATE && points_follow_os() && facts_of(cpu)->domain == facts_of(isolate_os_cpu())->domain;
+	return active & ISOLATE && points_follow_os() && facts_of(cpu)->domain == facts_of(place_os_cpu())->domain;
 }
 
 /* Whether the bounds of a CPU's clock move: then CPUs ask for nothing before they are loaded. */
@@ -89,12 +89,12 @@ static __always_inline bool points_follow_here(u32 cpu)
 static void points_init_cpu(u32 cpu)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
-	bool os_core = facts_of(cpu)->core == facts_of(isolate_os_cpu())->core;
+	bool os_core = facts_of(cpu)->core == facts_of(place_os_cpu())->core;
 	u32 mhz = !(active & ISOLATE) ? 0 : os_core ? os_mhz : rest_mhz;
 
 	cctx->speed.bound = mhz ? clock_for_mhz(cpu, mhz) : clock_top(cpu);
 	/* What there is no noise for yet begins low. */
-	if (active & ISOLATE && points_follow_os() && cpu == isolate_os_cpu())
+	if (active & ISOLATE && points_follow_os() && cpu == place_os_cpu())
 		cctx->speed.bound = 0;
 	cctx->isolate.bound_rest = CLOCK_ONE;
 	cctx->isolate.is_rest = !os_core;
@@ -123,7 +123,7 @@ static __always_inline void points_idle(u32 cpu)
 	u64 now = bpf_ktime_get_ns();
 
 	cpu_of(cpu)->isolate.worked = points_worked(cpu, now);
-	if (cpu == isolate_os_cpu())
+	if (cpu == place_os_cpu())
 		noise.paused = now;
 }
 
@@ -207,7 +207,7 @@ static void points_stopping(u32 cpu, struct task_ctx *tctx, u64 ran)
 	u64 now = bpf_ktime_get_ns();
 
 	/* Before an application is known nothing is known to be noise. */
-	if (cpu != isolate_os_cpu() || !applications_known)
+	if (cpu != place_os_cpu() || !applications_known)
 		return;
 	if (!tctx->isolate.application)
 		noise.work += (ran * points_speed(cpu)) >> 10;
@@ -244,7 +244,7 @@ static void points_running(u32 cpu)
 		cctx->isolate.bound_rest = rest;
 		cctx->speed.bound = clock_for_performance(cpu, (facts_of(cpu)->performance * rest + CLOCK_ONE - 1) >> 10);
 	}
-	if (cpu == isolate_os_cpu() && points_follow_os())
+	if (cpu == place_os_cpu() && points_follow_os())
 		points_hurry(cpu);
 }
 

@@ -14,9 +14,8 @@ struct isolate_task {
 };
 
 struct isolate_cpu {
-	/* Whether the CPU takes tasks of applications, and of the system. */
+	/* Whether the CPU takes tasks of applications. */
 	bool takes_applications;
-	bool takes_system;
 	/* What ran here last, or runs, is an application's. */
 	bool runs_application;
 	/* The CPU is not on the OS CPU's core; and the others' performance for which its bound holds. */

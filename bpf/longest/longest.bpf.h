@@ -11,6 +11,7 @@
 #define __TANDEM_LONGEST_H
 
 #include "../base/place.bpf.h"
+#include "../queues/line.bpf.h"
 #include "learn.bpf.h"
 #include "turns.bpf.h"
 
@@ -81,9 +82,11 @@ static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 }
 
 /* Whether a CPU runs a thread of the group that does not deserve it; ranks may have changed since it began to run. */
-static bool longest_gives_way(struct task_struct *p, struct group *group, struct cpu_ctx *cctx, u64 now)
+static bool longest_gives_way(struct task_struct *p, struct group *group, u32 cpu, u64 now)
 {
-	if (!cctx->pid || cctx->tgid != p->tgid || cctx->claimed || cctx->wanted_by || cctx->rank == RANK_SERIAL)
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (!cctx->pid || cctx->tgid != p->tgid || cctx->claimed || queues_cpu_of(cpu)->wanted_by || cctx->rank == RANK_SERIAL)
 		return false;
 	if (!cctx->isolate.takes_applications || now - cctx->swapped_at < SWAP_PERIOD)
 		return false;
@@ -106,7 +109,7 @@ static s32 longest_swap(struct task_struct *p, struct group *group)
 
 		if (cctx->kind)
 			break;
-		if (!longest_gives_way(p, group, cctx, now))
+		if (!longest_gives_way(p, group, cpu, now))
 			continue;
 		cctx->claimed = true;
 		cctx->swapped_at = now;
@@ -131,37 +134,6 @@ static s32 longest_place(struct task_struct *p, struct task_ctx *tctx, s32 prev_
 	if (cpu >= 0)
 		*flags |= SCX_ENQ_PREEMPT;
 	return cpu;
-}
-
-/* Virtual time of the first task of a queue; false if there is none. */
-static bool queue_head(u32 queue, u64 *vtime)
-{
-	struct task_struct *p;
-
-	for_queued(it, p, queue) {
-		*vtime = p->scx.dsq_vtime;
-		return true;
-	}
-	return false;
-}
-
-/* Whether the first of one queue has had much more than the first of the other, so that the other's is to go first. */
-static bool queue_leads(u32 queue, u32 other)
-{
-	u64 vtime = 0, others = 0;
-
-	if (!scx_bpf_dsq_nr_queued(queue) || !scx_bpf_dsq_nr_queued(other))
-		return false;
-	return queue_head(queue, &vtime) && queue_head(other, &others) &&
-	       vtime_before(others + LONG_LEAD * slice_ns(), vtime);
-}
-
-/* Gives a CPU a long thread if it is fast, or if the long ones have waited for long. */
-static bool longest_dispatch(struct cpu_ctx *cctx)
-{
-	if (cctx->kind ? !queue_leads(QUEUE_NORMAL, QUEUE_LONG) : queue_leads(QUEUE_LONG, QUEUE_NORMAL))
-		return false;
-	return dsq_move_to_local(QUEUE_LONG);
 }
 
 /* Enters a thread into its group's roster as soon as there are others, with the length that is known. */
@@ -308,9 +280,9 @@ static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 r
 }
 
 /* Makes the thread that runs on @from go to a faster CPU, which a shorter thread of its group leaves to it. */
-static void longest_exchange(struct cpu_ctx *cctx, u32 from, u32 to)
+static void longest_exchange(u32 from, u32 to)
 {
-	cctx->wanted_by = (to + 1) | WANTED_NOW;
+	queues_cpu_of(from)->wanted_by = (to + 1) | WANTED_IN_TURN;
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
 }
 
@@ -326,12 +298,12 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->longest.is_long || cctx->wanted_by)
+		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->longest.is_long || queues_cpu_of(cpu)->wanted_by)
 			continue;
 		here->claimed = true;
 		here->swapped_at = now;
 		count(TANDEM_STAT_LONGEST_SWAPPED);
-		longest_exchange(cctx, cpu, to);
+		longest_exchange(cpu, to);
 		return;
 	}
 }
@@ -369,7 +341,7 @@ static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct
 	}
 	fast = group ? longest_swap(p, group) : -1;
 	if (fast >= 0)
-		longest_exchange(cctx, here, fast);
+		longest_exchange(here, fast);
 }
 
 #endif /* __TANDEM_LONGEST_H */

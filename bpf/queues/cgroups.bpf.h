@@ -65,12 +65,10 @@ void bpf_cgroup_release(struct cgroup *cgrp) __ksym __weak;
 static void cgroup_note(s32 change)
 {
 	nr_cgroups += change;
-	if (!(active & QUEUES))
-		return;
 	if (nr_cgroups)
-		__sync_fetch_and_or(&active, QUEUES_GROUPS);
+		__sync_fetch_and_or(&active, GROUPS);
 	else
-		__sync_fetch_and_and(&active, ~QUEUES_GROUPS);
+		__sync_fetch_and_and(&active, ~GROUPS);
 }
 
 static __always_inline struct cgroup_share *cgroup_at(u32 number)

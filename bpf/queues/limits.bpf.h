@@ -6,10 +6,10 @@
  * (task_group.cfs_bandwidth), so that one holds from the first tick on in which a task of the group runs.
  *
  * What runs is charged at ticks and when it stops. So a group may use more than its quota, by a tick on each CPU; that is taken off its
- * next periods. The fair class hands out 5 ms at a time (sched_cfs_bandwidth_slice) and is as inexact. over/held.bpf.h has what waits.
+ * next periods. The fair class hands out 5 ms at a time (sched_cfs_bandwidth_slice) and is as inexact. held.bpf.h has what waits.
  */
-#ifndef __TANDEM_QUEUES_LIMITS_H
-#define __TANDEM_QUEUES_LIMITS_H
+#ifndef __TANDEM_LIMITS_H
+#define __TANDEM_LIMITS_H
 
 #include "cgroups.bpf.h"
 
@@ -57,12 +57,10 @@ static void limit_note(s32 change)
 
 	if (before == 0)
 		__sync_fetch_and_add(&limits_since, 1);
-	if (!(active & QUEUES))
-		return;
 	if (before + change > 0)
-		__sync_fetch_and_or(&active, QUEUES_LIMITS);
+		__sync_fetch_and_or(&active, LIMITS);
 	else
-		__sync_fetch_and_and(&active, ~QUEUES_LIMITS);
+		__sync_fetch_and_and(&active, ~LIMITS);
 }
 
 /*
@@ -265,4 +263,4 @@ void BPF_STRUCT_OPS(tandem_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period
 		limit_set_us(number->number, quota_us, period_us, burst_us);
 }
 
-#endif /* __TANDEM_QUEUES_LIMITS_H */
+#endif /* __TANDEM_LIMITS_H */

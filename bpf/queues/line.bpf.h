@@ -40,7 +40,7 @@ struct line {
 	u32 arrivals;
 	/* How many wait that woke. */
 	s32 nr_woken;
-	/* How many of the CPUs run a thread that goes on whatever waits (over/ranked.bpf.h). */
+	/* How many of the CPUs run a thread that goes on whatever waits (mechanisms/ranked.bpf.h). */
 	s32 nr_held;
 } __attribute__((aligned(64)));
 

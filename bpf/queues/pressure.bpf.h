@@ -373,7 +373,7 @@ static __noinline int pressure_look_again(u64 used)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 
-	if (!is_bare())
+	if (!!is_asked(MECHANISMS))
 		return 0;
 	if (used >= PRESSURE_STEP || queues_cpu_of(cpu)->taken)
 		pressure_look(cpu);

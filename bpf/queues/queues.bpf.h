@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The base of several queues: what the callbacks do where no mechanism is on.
+ * The base: what the callbacks do where no mechanism is on.
  *
  * Tasks that find no idle CPU wait in the line of a last-level cache, by virtual deadline; those that may run on one CPU only in
  * that CPU's queue; those of the idle class behind all others, but for their share. A tick ends the slice of a task when something
@@ -472,7 +472,7 @@ static __always_inline void queues_begins(struct task_struct *p, struct queues_t
 	cctx->deadline = task->vtime + task->request;
 	if (cctx->wants_util)
 		util_running(p, task, cctx);
-	if (active & QUEUES_LIMITS)
+	if (active & LIMITS)
 		limit_begins(p, task, cctx);
 }
 
@@ -519,7 +519,7 @@ static __always_inline void queues_stops(struct task_struct *p, struct queues_ta
 		queues_charge_idle_class(cctx, ran, queues_wanted(cctx));
 	if (cctx->wants_util)
 		util_ran(task, cctx);
-	if (active & QUEUES_LIMITS)
+	if (active & LIMITS)
 		limit_ran(p, task, cctx);
 	wanted = cctx->wanted_by;
 	if (wanted) {
@@ -566,7 +566,7 @@ static __always_inline void queues_counts_no_more(struct queues_task *task)
 
 static __always_inline void queues_runnable(struct task_struct *p)
 {
-	struct task_ctx *tctx = active & QUEUES_GROUPS ? task_of(p) : 0;
+	struct task_ctx *tctx = active & GROUPS ? task_of(p) : 0;
 
 	if (tctx)
 		queues_counts(&tctx->queues);
@@ -574,7 +574,7 @@ static __always_inline void queues_runnable(struct task_struct *p)
 
 static __always_inline void queues_quiescent(struct task_struct *p)
 {
-	struct task_ctx *tctx = active & QUEUES_GROUPS ? task_of(p) : 0;
+	struct task_ctx *tctx = active & GROUPS ? task_of(p) : 0;
 
 	if (tctx)
 		queues_counts_no_more(&tctx->queues);

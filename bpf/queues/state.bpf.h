@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the base of several queues keeps of tasks and CPUs, and what it counts.
+ * What the base keeps of tasks and CPUs, and what it counts.
  */
 #ifndef __TANDEM_QUEUES_STATE_H
 #define __TANDEM_QUEUES_STATE_H
@@ -39,7 +39,7 @@ struct queues_task {
 	};
 	/* By how much the work since it woke, or since its CPU was idle, was less than the time that it took, ns. */
 	u32 lost;
-	/* Since when it waits for its control group's next period, ns (over/held.bpf.h); before `util_at`: it has run since. */
+	/* Since when it waits for its control group's next period, ns (held.bpf.h); before `util_at`: it has run since. */
 	u64 held_at;
 	/* Its control group (cgroups.bpf.h), and whether it is counted there as one that could run. */
 	u16 cgroup;
@@ -74,6 +74,9 @@ struct queues_task {
 
 enum {
 	NO_SIBLING = 0xffff,
+	/* Of wanted_by: what runs there is to leave; the CPU is idle and waits for the thread. */
+	WANTED_IN_TURN = 1 << 31,
+	WANTED_CLAIMED = 1 << 30,
 };
 
 /* A CPU, on a cache line of its own. */

@@ -12,7 +12,7 @@ enum {
 	QUEUES_LATE_NS = 4 * NSEC_PER_MSEC,
 };
 
-/* Whether a mechanism has said what others are to know of what runs (over/ranked.bpf.h). */
+/* Whether a mechanism has said what others are to know of what runs (mechanisms/ranked.bpf.h). */
 static __always_inline bool queues_ranks(u32 cpu)
 {
 	return active & (SERIAL | LONGEST) && (cpu_of(cpu)->rank == RANK_SERIAL || cpu_of(cpu)->longest.is_long);

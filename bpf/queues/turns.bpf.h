@@ -15,9 +15,6 @@ enum {
 	TURN_AGAIN_NS = 2 * NSEC_PER_MSEC,
 	/* A thread that shares its core for longer than this, ns, goes to a core of its own. */
 	SHARE_NS = 8 * NSEC_PER_MSEC,
-	/* Of wanted_by: what runs there is to leave; the CPU is idle and waits for the thread. */
-	WANTED_IN_TURN = 1 << 31,
-	WANTED_CLAIMED = 1 << 30,
 };
 
 /*

@@ -6,6 +6,7 @@
 #define __TANDEM_CLAIM_H
 
 #include "../base/place.bpf.h"
+#include "../queues/line.bpf.h"
 #include "seniority.bpf.h"
 
 /* How dear a CPU's task is: the lower, the sooner it gives way. */
@@ -17,9 +18,11 @@ enum dearness {
 	DEAR_MOST,
 };
 
-static __always_inline enum dearness dearness_of(struct cpu_ctx *cctx)
+static __always_inline enum dearness dearness_of(u32 cpu)
 {
-	if (!cctx->pid || cctx->claimed || cctx->wanted_by || !cctx->isolate.takes_applications || cctx->rank == RANK_SERIAL)
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (!cctx->pid || cctx->claimed || queues_cpu_of(cpu)->wanted_by || !cctx->isolate.takes_applications || cctx->rank == RANK_SERIAL)
 		return DEAR_MOST;
 	if (cctx->rank == RANK_JUNIOR)
 		return DEAR_JUNIOR;
@@ -39,7 +42,7 @@ static s32 claim_find(struct task_struct *p, u32 limit)
 	for_range(at, 0, nr_cpus) {
 		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
 		struct cpu_ctx *cctx = cpu_of(cpu);
-		u32 dear = dearness_of(cctx);
+		u32 dear = dearness_of(cpu);
 
 		if (cctx->kind >= limit || best <= least || (found >= 0 && cctx->kind > best_kind))
 			break;

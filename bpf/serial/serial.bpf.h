@@ -109,7 +109,6 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 {
 	struct task_ctx *tctx = task_of(p);
 	enum rank rank = tctx ? serial_rank(p, tctx) : RANK_NORMAL;
-	u64 vtime = p->scx.dsq_vtime;
 	s32 cpu;
 
 	if (rank == RANK_SERIAL) {
@@ -120,21 +119,17 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			/* See insert_on. */
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		} else {
-			dsq_move_vtime(it, p, QUEUE_SERIAL, active & QUEUES ? line_place_in(common_line, vtime, tctx->queues.line) : budgeted_vtime(p));
+			dsq_move_vtime(it, p, QUEUE_SERIAL, line_place_in(common_line, p->scx.dsq_vtime, tctx->queues.line));
 		}
-	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR && tctx && active & QUEUES) {
+	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR && tctx) {
 		serial_promote_junior(it, p, &tctx->queues);
-	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR) {
-		if (vtime_before(vtime, vtime_now))
-			vtime = vtime_now;
-		dsq_move_vtime(it, p, QUEUE_NORMAL, vtime);
 	} else {
 		return;
 	}
 	count(TANDEM_STAT_SERIAL_PROMOTED);
 }
 
-/* Finds the waiting threads of a group whose rank has changed. In per-CPU queues (sorted) they wait for their turn. */
+/* Finds the waiting threads of a group whose rank has changed. In sorted queues they wait for their turn. */
 static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 {
 	struct task_struct *p;
@@ -148,7 +143,7 @@ static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 	}
 }
 
-/* The same in the lines of the base of several queues. On its own so that the verifier follows it once. */
+/* The same in the base's lines. On its own so that the verifier follows it once. */
 __noinline int serial_promote_in_lines(u32 tgid, u32 cpu)
 {
 	s32 number;
@@ -160,11 +155,12 @@ __noinline int serial_promote_in_lines(u32 tgid, u32 cpu)
 }
 
 /* A serial thread whose slice is over goes on while no other one waits. */
-static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
+static bool serial_keeps(u32 cpu, struct task_struct *prev)
 {
+	struct cpu_ctx *cctx = cpu_of(cpu);
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || cctx->rank != RANK_SERIAL || cctx->wanted_by)
+	if (!is_queued(prev) || cctx->rank != RANK_SERIAL || queues_cpu_of(cpu)->wanted_by)
 		return false;
 	tctx = task_of(prev);
 	if (!tctx)
@@ -173,9 +169,9 @@ static bool serial_keeps(struct cpu_ctx *cctx, struct task_struct *prev)
 	cctx->rank = serial_rank(prev, tctx);
 	if (cctx->rank != RANK_SERIAL || scx_bpf_dsq_nr_queued(QUEUE_SERIAL))
 		return false;
-	share_spend(slice_ns());
-	tctx->serial.paid += slice_ns();
-	prev->scx.slice = slice_ns();
+	share_spend(SLICE_NS);
+	tctx->serial.paid += SLICE_NS;
+	prev->scx.slice = SLICE_NS;
 	count(TANDEM_STAT_SERIAL_KEPT);
 	return true;
 }
@@ -188,15 +184,12 @@ static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 
 	if (tgid) {
 		cctx->serial.promote = 0;
-		if (active & QUEUES)
-			serial_promote_in_lines(tgid, cpu);
-		else
-			serial_promote(tgid, QUEUE_NORMAL, cctx);
+		serial_promote_in_lines(tgid, cpu);
 		serial_promote(tgid, QUEUE_JUNIOR, cctx);
 	}
 	if (share_is_spent())
 		return false;
-	return serial_keeps(cctx, prev) || dsq_move_to_local(QUEUE_SERIAL);
+	return serial_keeps(cpu, prev) || dsq_move_to_local(QUEUE_SERIAL);
 }
 
 /*
@@ -212,15 +205,14 @@ static void serial_raise_running(u32 tgid)
 		if (cctx->tgid != tgid || !cctx->pid || !levels_suffice(cctx->serial.level))
 			continue;
 		cctx->rank = RANK_SERIAL;
-		if (active & QUEUES)
-			queues_cpu_of(cpu)->deadline = line_at(line_of(cpu))->vtime - SERIAL_FIRST_NS;
-		if (!cctx->kind || cctx->wanted_by || share_is_spent())
+		queues_cpu_of(cpu)->deadline = line_at(line_of(cpu))->vtime - SERIAL_FIRST_NS;
+		if (!cctx->kind || queues_cpu_of(cpu)->wanted_by || share_is_spent())
 			continue;
 		faster = claim_find(0, cctx->kind);
 		if (faster < 0)
 			continue;
 		cpu_of(faster)->claimed = true;
-		cctx->wanted_by = (faster + 1) | WANTED_NOW;
+		queues_cpu_of(cpu)->wanted_by = (faster + 1) | WANTED_IN_TURN;
 		count(TANDEM_STAT_SERIAL_RAISED);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}

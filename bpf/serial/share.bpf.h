@@ -48,7 +48,7 @@ static void share_fill(void)
 static void share_spend(u64 ran)
 {
 	share_fill();
-	if (share_credit > -(s64)slice_ns() * (s64)nr_cpus)
+	if (share_credit > -(s64)SLICE_NS * (s64)nr_cpus)
 		__sync_fetch_and_add(&share_credit, -(s64)ran);
 }
 

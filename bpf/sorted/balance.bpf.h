@@ -115,8 +115,8 @@ __noinline int balance_exchange(u32 cpu, u32 light)
 	struct extreme *give = &extremes[2 * (cpu & (MAX_CPUS - 1))], *take = give + 1;
 	s32 difference = rq_intensity(cpu) - rq_intensity(light), gain;
 
-	/* Over the base of several queues lengths may differ for a while, and sums with them. */
-	if (is_on_queues() && rq_nr(cpu) != rq_nr(light))
+	/* Lengths may differ for a while, and sums with them. */
+	if (rq_nr(cpu) != rq_nr(light))
 		return 0;
 	/* The sums' difference falls by twice that of the tasks. */
 	if (difference < 2 * EXCHANGE_STEP || rq_of(light)->nr_waiting <= 0)
@@ -203,46 +203,6 @@ __noinline int balance_vary(u32 cpu, u32 other)
 	return 0;
 }
 
-/*
- * Whether the first task of a queue has had less time than @prev, which has just run, by more than a slice. Only then does it
- * gain anything to change which of two queues is the longer one.
- */
-static bool balance_is_behind(u32 other, struct task_struct *prev, u64 now)
-{
-	struct task_ctx *tctx, *prev_tctx = task_of(prev);
-	struct task_struct *p;
-	u64 vtime;
-
-	if (!prev_tctx)
-		return false;
-	/* What it has just run is not charged yet. */
-	vtime = prev->scx.dsq_vtime;
-	if (prev_tctx->started)
-		vtime += (now - prev_tctx->started) * 100 / prev->scx.weight;
-	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
-		tctx = task_of(p);
-		return tctx && vtime_before(tctx->sorted.vtime + sorted_slice_ns(), vtime);
-	}
-	return false;
-}
-
-/* Takes the first task of another CPU's queue that would still not be shorter than that of @cpu, where @prev ran. */
-static bool balance_take(u32 cpu, u32 other, struct task_struct *prev, u64 now)
-{
-	s32 waiting = rq_of(cpu)->nr_waiting;
-	u32 nr = rq_nr(other), load = rq_load(cpu, (waiting > 0 ? waiting : 0) + is_queued(prev) + 1);
-
-	if (other == cpu || rq_of(other)->nr_waiting <= 0 || rq_load(other, nr) < load)
-		return false;
-	/* The queues would only change places. */
-	if (rq_load(other, nr - 1) < load && !(is_queued(prev) && balance_is_behind(other, prev, now)))
-		return false;
-	if (!dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
-		return false;
-	count(TANDEM_STAT_SORTED_BALANCED);
-	return true;
-}
-
 /* Balances what a CPU's queue holds: with the one that needs it most, or, for variety, with another one of its chip each time. */
 static void balance_kinds(u32 cpu)
 {
@@ -255,26 +215,6 @@ static void balance_kinds(u32 cpu)
 	} else if (rq_of(lightest)->exists) {
 		balance_exchange(cpu, lightest);
 	}
-}
-
-/*
- * Balances a CPU's queue with the others of its chip, and its length with that of one CPU anywhere, another one each time:
- * whether it took a task to run.
- */
-static bool balance_queue(u32 cpu, struct task_struct *prev, u64 now)
-{
-	struct run_queue *rq = rq_of(cpu);
-	struct chip *chip = chip_of(cpu);
-
-	chip_look(cpu, now);
-	if (balance_take(cpu, chip->longest, prev, now))
-		return true;
-	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
-	if (balance_take(cpu, rq->probed, prev, now))
-		return true;
-	if (rq->nr_waiting > 0)
-		balance_kinds(cpu);
-	return false;
 }
 
 /* Takes any task that waits and may run here, those of the next CPUs first; for a CPU that has nothing to do. */

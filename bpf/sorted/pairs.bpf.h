@@ -34,7 +34,7 @@ struct run_queue {
 	bool exists;
 	/* An epoch has begun, and no balancing since. */
 	bool balance;
-	/* Over the base of several queues: what runs has its turn; a tick has cut that short. */
+	/* What runs has its turn; a tick has cut that short. */
 	bool in_turn;
 	bool cut;
 	/* Where it looked for longer queues of other chips, and for tasks of another intensity in its own. */
@@ -72,12 +72,10 @@ struct chip {
 	u32 at;
 	/* When a CPU looked the last time, ns. */
 	u64 looked;
-	/* Tasks on the CPU with most of them; that CPU, with most by its performance; that with the least intensity. */
+	/* Tasks on the CPU with most of them; that CPU; that with the least intensity, and how much that is. */
 	u32 most;
 	u32 longest;
 	u32 lightest;
-	/* Of these two. */
-	u32 longest_load;
 	s32 lightest_intensity;
 };
 
@@ -88,9 +86,8 @@ static __always_inline struct chip *chip_of(u32 cpu)
 	return &chips[facts_of(cpu)->package & (MAX_CPUS - 1)];
 }
 
-/* CPUs that take part; tasks that wait everywhere. */
+/* CPUs that take part. */
 u32 nr_sorted_cpus;
-s32 nr_sorted_waiting;
 
 static __always_inline u64 sorted_slice_ns(void)
 {
@@ -156,16 +153,6 @@ static __always_inline u32 rq_nr(u32 cpu)
 	return (waiting > 0 ? waiting : 0) + !cpu_of(cpu)->idle;
 }
 
-/* That over the CPU's performance, so that the same on all is balance; the base of several queues goes by time. */
-static __always_inline u32 rq_load(u32 cpu, u32 nr)
-{
-	u32 performance = facts_of(cpu)->performance;
-
-	if (is_on_queues())
-		return nr * 1024;
-	return nr * 1024 / (performance ?: 1);
-}
-
 /* The intensity of them all. */
 static __always_inline s32 rq_intensity(u32 cpu)
 {
@@ -175,13 +162,11 @@ static __always_inline s32 rq_intensity(u32 cpu)
 /* Takes one CPU of a chip into account. */
 static __always_inline void chip_look_at(struct chip *chip, u32 cpu)
 {
-	u32 nr = rq_nr(cpu), load = rq_load(cpu, nr);
+	u32 nr = rq_nr(cpu);
 	s32 intensity = rq_intensity(cpu);
 
-	if (nr > chip->most)
+	if (nr > chip->most) {
 		chip->most = nr;
-	if (load > chip->longest_load) {
-		chip->longest_load = load;
 		chip->longest = cpu;
 	}
 	if (intensity < chip->lightest_intensity) {
@@ -204,7 +189,6 @@ __noinline int chip_look(u32 cpu, u64 now)
 		return 0;
 	chip->looked = now;
 	chip->most = 0;
-	chip->longest_load = 0;
 	chip->lightest_intensity = 0x7fffffff;
 	chip->at = chip->first;
 	for_range(step, 0, MAX_CPUS) {

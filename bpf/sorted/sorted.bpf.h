@@ -2,319 +2,507 @@
 /*
  * With whom: run queues sorted by memory intensity, in synchronised epochs (Merkel & Bellosa, section 4.1).
  *
- * Each CPU has a queue. On the first CPU of a pair it is sorted by falling intensity, on the second by rising, so that a
- * memory-bound task meets a compute-bound one. Each task runs once in an epoch, for a part of what is left of it in
- * proportion to its weight: all CPUs come to the end together, those with fewer tasks by longer turns. What makes a CPU
- * late, or leaves it with nothing to do too early, is thus made good within the next turns.
+ * Each CPU has a sorted queue. On the first CPU of a pair it is sorted by falling intensity, on the second by rising, so that a memory-bound
+ * task meets a compute-bound one. The paper's tasks never sleep. Here only what uses up its slices has turns in the sorted queue of its CPU,
+ * beside the CPU's line, in which everything else waits.
  *
- * The paper's tasks never sleep. Here a task that wakes or is new does not wait for a turn: it waits in the queue for all
- * CPUs, by virtual time, and enters the queue of the CPU that took it when it has used up a slice there. CPUs take from
- * the common queue first as long as its first task has had less than those in the sorted queues have on average.
+ * Virtual time is the base's. Between the line and the sorted queue it decides: the first in the line goes before the next turn if it
+ * is due before what waits for turns is on average. Turns alone are by weight among the tasks of one CPU only. So a task that is far
+ * from the average as its turn begins waits in the line the next time, where the base gives it what it is owed, on whichever CPU of the
+ * line, or has it wait.
  */
 #ifndef __TANDEM_SORTED_H
 #define __TANDEM_SORTED_H
 
-#include "balance.bpf.h"
-#include "../base/counters.bpf.h"
-#include "../base/place.bpf.h"
+#include "epochs.bpf.h"
+#include "../queues/queues.bpf.h"
 
 enum {
-	/* Epochs after which a CPU takes from the common queue first in any case. */
-	NEWCOMERS_EPOCHS = 8,
+	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
+	SORTED_APART = 4,
+	/* The average follows what begins a turn by a quarter, and what weighs less than others in its queue by less. */
+	SORTED_SHIFT = 2,
 };
 
-/* sorted is asked for and can act; it does as soon as there are counters. */
-bool sorted_wanted;
+/* Virtual time of the tasks that have turns in a line: the average of those that began one. */
+u64 sorted_vtimes[MAX_LINES];
 
-/* Virtual time: average of the tasks whose turns begin; and of the first task in the common queue, or less. */
-u64 sorted_vtime, newcomers_vtime;
-
-static void sorted_init(void)
+/* That, or the line's own where it means nothing any more. */
+static __always_inline u64 sorted_clock(u32 number)
 {
-	if (!sorted && !all)
-		return;
-	pairs_init();
-	if (nr_sorted_cpus < 2) {
-		sorted_state = TANDEM_STATE_ONE_CPU;
-		return;
-	}
-	sorted_wanted = true;
-	sorted_state = TANDEM_STATE_NO_COUNTERS;
+	u64 clock = line_at(number)->vtime, average = sorted_vtimes[number & (MAX_LINES - 1)];
+
+	return average - clock + SAME_NS > 2 * SAME_NS ? clock : average;
 }
 
-/* Creates the CPUs' queues. */
-static s32 sorted_create_queues(void)
+/* Whether something waits for its turn on a CPU. */
+static __always_inline bool sorted_waits(u32 cpu)
 {
-	s32 cpu, err;
-
-	if (!sorted_wanted)
-		return 0;
-	for_range(cpu, 0, nr_cpus) {
-		err = scx_bpf_create_dsq(QUEUE_CPU + cpu, -1);
-		if (err)
-			return err;
-	}
-	return 0;
+	return is_on(SORTED) && rq_of(cpu)->nr_waiting > 0;
 }
 
-/* The virtual time that a task which slept is compared with. */
-static __always_inline u64 sorted_base_vtime(void)
+/* When that is due, on the scale of the line's places. */
+static __always_inline u64 sorted_due(u32 number)
 {
-	return nr_sorted_waiting > 0 ? sorted_vtime : vtime_now;
+	return sorted_clock(number) + REQUEST_MOST;
 }
 
-/* The queue for a task's next turn: that of its CPU, or of the least loaded CPU of the fastest kind if it should have one. */
-static u32 sorted_cpu_for(struct task_struct *p, enum wish wish)
+/* The place of what is due first in a CPU's line, or for its turn there; whether something waits. */
+static __always_inline bool sorted_first(struct queues_cpu *cctx, u64 *place)
 {
-	u32 cpu = scx_bpf_task_cpu(p), best = cpu;
-	s32 at;
+	bool waits = waiting_first(cctx->number, QUEUE_LINE | cctx->line, place);
+	u64 due;
 
-	if (wish != WISH_FAST || !cpu_of(cpu)->kind)
-		return cpu;
-	for_range(at, 0, MAX_CPUS) {
-		u32 fast = cpus_by_speed[at & (MAX_CPUS - 1)];
-
-		if (at >= nr_cpus || cpu_of(fast)->kind)
-			break;
-		if (!rq_of(fast)->exists || !may_run_on(p, fast))
-			continue;
-		if (cpu_of(best)->kind || rq_nr(fast) < rq_nr(best))
-			best = fast;
-	}
-	return best;
-}
-
-/* Queues a task for a turn; in an epoch that runs already it is the next one. */
-static void sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 epoch, u64 enq_flags)
-{
-	struct run_queue *rq = rq_of(cpu);
-	struct sorted_task *turn = &tctx->sorted;
-
-	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
-	rq_uncount(turn);
-	turn->weight = p->scx.weight;
-	turn->intensity = tctx->counted.traffic;
-	turn->vtime = p->scx.dsq_vtime;
-	rq_count(rq, turn, cpu, epoch);
-	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
-			 epoch <= rq->epoch ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
-}
-
-/* Whether to sort: where no task waits for memory, queues by CPU cost more than one for all of them. The paper sorts always. */
-static __always_inline bool sorted_is_worth_it(u32 cpu)
-{
-	return sorted_always || counters_memory_matters(cpu);
-}
-
-/*
- * Queues a task whose turn is over or was cut short; false if it wakes or is new.
- *
- * One that may use some CPUs only would have to be searched for in the common queue by all: it waits here also if it wakes, for
- * the first turn if it has had less than others.
- */
-static bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, enum wish wish, u64 enq_flags)
-{
-	struct sorted_task *turn = &tctx->sorted;
-	bool over = turn->over, bound = !may_run_everywhere(p);
-	u32 cpu = sorted_cpu_for(p, wish);
-	struct run_queue *rq = rq_of(cpu);
-	u64 epoch = rq->epoch + 1;
-
-	turn->over = false;
-	turn->newcomer = !rq->exists || !may_run_on(p, cpu) || (!over && !bound) || !sorted_is_worth_it(cpu);
-	if (turn->newcomer) {
-		rq_uncount(turn);
-		count(TANDEM_STAT_SORTED_NEWCOMERS);
-		return false;
-	}
-	if (turn->rest || (!over && vtime_before(p->scx.dsq_vtime, sorted_base_vtime())))
-		epoch = rq->epoch;
-	sorted_insert(p, tctx, cpu, epoch, enq_flags);
+	if (!sorted_waits(cctx->number))
+		return waits;
+	due = sorted_due(cctx->line);
+	if (!waits || vtime_before(due, *place))
+		*place = due;
 	return true;
 }
 
-/* Notes with which virtual time a task enters the common queue. Updates at the same time may lose one, until the next. */
-static __always_inline void sorted_note_newcomer(u64 vtime)
+/* A task's weight in its epoch, 1024 for nice 0: with its group's share, as the base has it in what sleep saves up. */
+static __always_inline u32 sorted_weight(struct queues_task *task)
 {
-	if (vtime_before(vtime, newcomers_vtime))
-		newcomers_vtime = vtime;
+	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / (task->credit ?: 1);
+
+	return weight ?: 1;
 }
 
 /*
- * Whether a CPU takes from the common queue first. Not if that would leave its own tasks less than half of the turns planned:
- * each of these runs once in an epoch, whatever wakes.
+ * Whether a task may have turns on a CPU: an application's, of which counters know what it does, and which has used up a slice since it
+ * woke. What is pinned, of the idle class or of a rank goes its own way.
  */
-static __always_inline bool sorted_newcomers_first(struct run_queue *rq, u64 now)
+static __always_inline bool sorted_suits(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
 {
-	u64 time = rq->ends > now ? rq->ends - now : 0, length = pair_of(rq->pair)->length;
-
-	if (rq->left > 0 && 2 * time * rq->all_weight < length * (u64)rq->left)
-		return false;
-	return !vtime_before(sorted_vtime, newcomers_vtime);
+	return tctx->counted.measured && !tctx->sorted.apart && !tctx->queues.idles && tctx->queues.ran >= SLICE_LONE &&
+	       p->nr_cpus_allowed > 1 && !must_stay(p) && rq_of(cpu)->exists && place_of(tctx) == PLACE_APPLICATION &&
+	       sorted_is_worth_it(cpu);
 }
 
-/*
- * Begins a CPU's epoch, with a task of weight @weight and those that wait. It ends with the pair's, or with the pair's next
- * one if that has hardly a quarter of its time left: after one epoch both CPUs are in step.
- */
-static void sorted_begin_epoch(struct run_queue *rq, u32 cpu, u64 weight, u64 now)
+/* Queues a task for a turn in the next epoch, or, if that was cut short, for the rest of it in this one. */
+static __noinline int sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
 {
-	u64 ends = pair_ends(cpu, now), length = pair_of(cpu)->length;
-
-	rq->epoch++;
-	rq->ends = ends > now + length / 4 ? ends : ends + length;
-	rq->left = rq->weight;
-	rq->all_weight = rq->weight + weight;
-	rq->balance = true;
-}
-
-/*
- * How long a turn is: the task's part, by weight, of what is left of the epoch, which it shares with all that are still to
- * run in it. Not less than a quarter of a slice, also if the CPU is late.
- */
-static u64 sorted_turn(struct run_queue *rq, u64 weight, u64 now)
-{
-	u64 least = sorted_slice_ns() / 4, time = rq->ends > now ? rq->ends - now : 0;
-	u64 slice = time * weight / (weight + (rq->left > 0 ? rq->left : 0));
-
-	return slice > least ? slice : least;
-}
-
-/* Moves the average on. A lone task's virtual time is the average; racing updates lose one step. */
-static __always_inline void sorted_advance(u64 vtime)
-{
-	if (nr_sorted_waiting > 0)
-		sorted_vtime += (s64)(vtime - sorted_vtime) >> 3;
-	else
-		sorted_vtime = vtime;
-}
-
-/* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. */
-static void sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
-{
-	struct sorted_task *turn = &tctx->sorted;
 	struct run_queue *rq = rq_of(cpu);
-	bool here = turn->waits_on == cpu + 1;
+	struct sorted_task *turn = &tctx->sorted;
+	u64 epoch = turn->rest ? rq->epoch : rq->epoch + 1;
+
+	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
+	rq_uncount(turn);
+	turn->takes_part = true;
+	turn->weight = sorted_weight(&tctx->queues);
+	turn->intensity = tctx->counted.traffic;
+	rq_count(rq, turn, cpu, epoch);
+	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
+			 turn->rest ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
+	queues_kick(idle_pick_waiting(p, &tctx->queues, cpu), line_of(cpu));
+	return 0;
+}
+
+/* The virtual time of a slice, the task's own or that of nice 0 if that is longer. */
+static __always_inline u64 sorted_slice(struct queues_task *task)
+{
+	u64 pace = task->credit / (CREDIT_NS / 1024);
+
+	return sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
+}
+
+/* Whether a task that has just run has had less than others all the same, as it slept: it does not wait for a turn. */
+static __always_inline bool sorted_is_owed(struct task_ctx *tctx)
+{
+	return !tctx->sorted.takes_part && vtime_before(tctx->queues.vtime, sorted_clock(tctx->queues.line));
+}
+
+/*
+ * Queues a task in the line that is far from the others' virtual time. It has not slept, and so what it is behind is not bounded, as for
+ * what has saved it up; nor what it is ahead.
+ */
+static __noinline int sorted_settle(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
+{
+	struct queues_task *task = &tctx->queues;
+	u32 number = line_of(cpu);
+
+	line_enter(task, number);
+	tctx->sorted.settles = true;
+	dsq_insert_vtime(p, QUEUE_LINE | number, task->slice, task->vtime + task->request + queues_chance(task), enq_flags);
+	queues_kick(idle_pick_waiting(p, task, cpu), number);
+	return 0;
+}
+
+/* Queues a task for its next turn, if it has turns; whether it does. */
+static __always_inline bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	bool apart = tctx->sorted.apart;
+
+	tctx->sorted.apart = tctx->sorted.settles = false;
+	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && sorted_suits(p, tctx, cpu)) {
+		if (!apart && !sorted_is_owed(tctx)) {
+			sorted_insert(p, tctx, cpu, enq_flags);
+			return true;
+		}
+		if (apart) {
+			sorted_settle(p, tctx, cpu, enq_flags);
+			return true;
+		}
+	}
+	rq_uncount(&tctx->sorted);
+	tctx->sorted.rest = 0;
+	count(TANDEM_STAT_SORTED_NEWCOMERS);
+	return false;
+}
+
+/* What is left of the turn of what runs, ns: only a tick that something may be waiting for cuts it short, and whoever takes the CPU. */
+static __always_inline u64 sorted_rest(struct task_struct *p, struct sorted_task *turn)
+{
+	u64 ran = p->se.sum_exec_runtime;
+
+	return turn->until > ran + sorted_slice_ns() / 4 ? turn->until - ran : 0;
+}
+
+/* Lets what runs go on for @slice ns of its turn. Its distance to the clock is not bounded, as above. */
+static __always_inline void sorted_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx, u64 slice)
+{
+	line_advance(&tctx->queues, line_at(cctx->line), sorted_clock(cctx->line));
+	queues_keeps(prev, &tctx->queues, cctx);
+	prev->scx.slice = slice;
+	tctx->sorted.until = prev->se.sum_exec_runtime + slice;
+}
+
+/* The last task of an epoch goes on if its place in the next one is the first. */
+static __noinline int sorted_begins_next(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	u64 now = bpf_ktime_get_ns();
+	u32 weight;
+	s32 first;
+
+	if (rq->left > 0)
+		return false;
+	first = epoch_first(cctx->number);
+	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
+		return false;
+	weight = sorted_weight(&tctx->queues);
+	epoch_begin(rq, cctx->number, weight, now);
+	sorted_goes_on(prev, tctx, cctx, epoch_turn(rq, weight, now));
+	count(TANDEM_STAT_SORTED_TURNS);
+	return true;
+}
+
+/* Takes what may run here only, or something of the idle class, if that is due before @due and the line. */
+static __noinline int sorted_take_unusual(struct queues_cpu *cctx, u64 due)
+{
+	u32 cpu = cctx->number, number = cctx->line;
+	u64 pinned, first;
+
+	if (cctx->has_pinned) {
+		bool waits = waiting_first(cpu, QUEUE_PINNED | cpu, &pinned);
+
+		if (!waits) {
+			cctx->has_pinned = false;
+		} else if (vtime_before(pinned, due) &&
+			   !(waiting_first(cpu, QUEUE_LINE | number, &first) && vtime_before(first, pinned))) {
+			cctx->deadline = pinned;
+			cctx->took = dsq_move_to_local(QUEUE_PINNED | cpu);
+			return cctx->took;
+		}
+	}
+	return queues_idle_class_due(line_at(number), number) && dsq_move_to_local(QUEUE_LINE_IDLE | number);
+}
+
+/* Takes something from the line if it is due before @due: before what runs, if @task goes on else, and has its leeway. */
+static __noinline int sorted_take_line(struct queues_cpu *cctx, struct queues_task *task, u64 due)
+{
+	u64 leeway = task ? waiting_leeway(task->slice) : 0;
+	struct waiting waiting = {};
+
+	if (!scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line))
+		return false;
+	waiting_look(cctx->number, &waiting);
+	if (!waiting.any)
+		return false;
+	leeway = waiting_least(waiting.leeway, leeway);
+	if (!vtime_before(waiting.place + leeway, due)) {
+		if (task)
+			queues_stays(task, cctx, waiting.place + leeway);
+		return false;
+	}
+	cctx->deadline = waiting.first;
+	cctx->took = waiting_take(cctx, &waiting);
+	return cctx->took;
+}
+
+/* Takes the next one of those that wait for turns on this CPU. */
+static __always_inline bool sorted_take_turn(struct queues_cpu *cctx)
+{
+	cctx->deadline = sorted_clock(cctx->line);
+	cctx->took = dsq_move_to_local(QUEUE_CPU + cctx->number);
+	return cctx->took;
+}
+
+static __always_inline bool sorted_steal_from(u32 cpu, u32 other)
+{
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || !dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
+		return false;
+	count(TANDEM_STAT_SORTED_STOLEN);
+	return true;
+}
+
+/* Takes what waits for a turn on another CPU, of the same line first; for a CPU that has nothing to do. */
+__noinline int sorted_steal(u32 cpu)
+{
+	struct line *line = line_at(line_of(cpu));
+	s32 at;
+
+	for_range(at, 0, line->nr_cpus)
+		if (sorted_steal_from(cpu, line_cpus[(line->first + at) & (MAX_CPUS - 1)]))
+			return true;
+	return nr_lines > 1 && balance_steal(cpu);
+}
+
+/* How much of what a task is ahead counts in the average: virtual time of what weighs little is coarse. */
+static __always_inline s64 sorted_counts(struct queues_task *task, u32 cpu, s64 ahead)
+{
+	struct run_queue *rq = rq_of(cpu);
+	u64 weight = sorted_weight(task), mean = rq->all_weight / ((rq->nr_waiting > 0 ? (u32)rq->nr_waiting : 0) + 1);
+	u64 part = weight < mean ? (weight << 10) / (mean ?: 1) : 1 << 10;
+
+	return (ahead * (s64)part) >> (10 + SORTED_SHIFT);
+}
+
+/* Notes how far a task is from those that have turns; the average follows. */
+static __noinline int sorted_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct queues_task *task = &tctx->queues;
+	u64 clock = sorted_clock(cctx->line), most = SORTED_APART * sorted_slice(task);
+	s64 ahead = task->vtime - clock;
+
+	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
+	sorted_vtimes[cctx->line] = clock + sorted_counts(task, cctx->number, ahead);
+	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
+		tctx->sorted.apart = true;
+	return 0;
+}
+
+/* Whether the first task of a queue has had less time than @than, which has just run, by more than a slice. */
+static __noinline int sorted_is_behind(u32 other, struct task_ctx *than)
+{
+	struct task_struct *p;
+
+	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
+		struct task_ctx *tctx = task_of(p);
+
+		return tctx && vtime_before(tctx->queues.vtime + sorted_slice(&tctx->queues), than->queues.vtime);
+	}
+	return false;
+}
+
+/*
+ * Takes the first of another CPU's queue that is longer by two than this one's, with @prev back in it; or by one, if that task has had less
+ * than @prev: where tasks do not divide evenly the longer queue goes around. An idle CPU takes what waits anyway.
+ */
+static __always_inline bool sorted_take_longer(u32 cpu, u32 other, u32 own, struct task_ctx *prev)
+{
+	u32 nr = rq_nr(other);
+
+	if (other == cpu || rq_of(other)->nr_waiting <= 0 || nr <= own)
+		return false;
+	if (nr == own + 1 && !(prev && idle_none() && sorted_is_behind(other, prev)))
+		return false;
+	if (!dsq_move_to_local(QUEUE_CPU + (other & (MAX_CPUS - 1))))
+		return false;
+	count(TANDEM_STAT_SORTED_BALANCED);
+	return true;
+}
+
+/*
+ * As an epoch begins, or a lone task's slice is over: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are
+ * even, their tasks. Whether it took something to run.
+ */
+static __noinline int sorted_even(u32 cpu, struct task_ctx *prev)
+{
+	struct run_queue *rq = rq_of(cpu);
+	struct chip *chip = chip_of(cpu);
+	u32 own = (u32)rq->nr_waiting + (prev != 0);
+
+	chip_look(cpu, bpf_ktime_get_ns());
+	if (sorted_take_longer(cpu, chip->longest, own, prev))
+		return true;
+	rq->probed = rq->probed + 1 < nr_cpus ? rq->probed + 1 : 0;
+	if (sorted_take_longer(cpu, rq->probed, own, prev))
+		return true;
+	balance_kinds(cpu);
+	return false;
+}
+
+/* Something waits for its turn on this CPU: whether that, or something from the line, or what ran until now, runs next. */
+static __noinline int sorted_dispatch_turns(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct queues_task *task = tctx ? &tctx->queues : 0;
+	u64 due = sorted_due(cctx->line);
+
+	if (sorted_take_line(cctx, 0, due))
+		return true;
+	if (task && queues_take_owed(cctx, task, due, waiting_leeway(task->slice)))
+		return true;
+	if (rq->balance) {
+		rq->balance = false;
+		if (sorted_even(cctx->number, tctx))
+			return true;
+	}
+	if (task && cpu_of(cctx->number)->rank == RANK_NORMAL) {
+		if (sorted_suits(prev, tctx, cctx->number)) {
+			if (sorted_begins_next(prev, tctx, cctx))
+				return true;
+		} else if (!tctx->sorted.apart && vtime_before(task->vtime + task->request, due)) {
+			queues_goes_on(prev, task, cctx, sorted_clock(cctx->line));
+			return true;
+		}
+	}
+	return sorted_take_turn(cctx);
+}
+
+/* Gives a CPU what runs next, where sorting has a say; false: it has none. */
+static __noinline int sorted_dispatch(struct task_struct *prev, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct task_ctx *tctx = 0;
+	u64 rest = 0;
+
+	if (nr_sorted_waiting <= 0 || !rq->exists)
+		return false;
+	if (is_queued(prev) && queues_could_go_on(prev, cctx, line_at(cctx->line)))
+		tctx = task_of(prev);
+	if (tctx) {
+		if (rq->cut)
+			rest = sorted_rest(prev, &tctx->sorted);
+		else
+			/* It is over, also for what yields. */
+			tctx->sorted.until = 0;
+	}
+	rq->cut = false;
+	if (!rest && rq->nr_waiting <= 0) {
+		if (!tctx)
+			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && sorted_steal(cctx->number);
+		/* Alone: a turn as long as others'. */
+		sorted_compare(tctx, cctx);
+		if (idle_none() && sorted_even(cctx->number, tctx))
+			return true;
+		rest = sorted_slice_ns();
+		if (queues_take_owed(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request, waiting_leeway(tctx->queues.slice)))
+			return true;
+	}
+	if (cctx->idles)
+		queues_charge_idle(prev, cctx);
+	if ((cctx->unusual || nr_idle_class > 0) &&
+	    sorted_take_unusual(cctx, rest ? tctx->queues.vtime + tctx->queues.request : sorted_due(cctx->line)))
+		return true;
+	if (!rest)
+		return sorted_dispatch_turns(prev, tctx, cctx);
+	if (sorted_take_line(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request))
+		return true;
+	sorted_goes_on(prev, tctx, cctx, rest);
+	return true;
+}
+
+/*
+ * A tick: whether the base has nothing to do with slices now. What has its turn is left alone if nothing else waits; anything else gives
+ * the CPU to what waits for turns after as much as the base gives at once.
+ */
+static __always_inline bool sorted_tick(struct task_struct *p, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+
+	if (nr_sorted_waiting <= 0)
+		return false;
+	if (cctx->idles) {
+		p->scx.slice = 0;
+		return true;
+	}
+	if (rq->nr_waiting <= 0)
+		return false;
+	if (age_is_time(cctx)) {
+		p->scx.slice = 0;
+		return true;
+	}
+	if (rq->in_turn)
+		return !cctx->crowd && !cctx->has_pinned && !line_idle_waits(cctx->line);
+	if (p->se.sum_exec_runtime - cctx->charged >= line_slice(line_at(cctx->line), cctx->crowd))
+		p->scx.slice = 0;
+	return true;
+}
+
+/* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. What waits for a turn does not sleep. */
+static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx)
+{
+	struct run_queue *rq = rq_of(cctx->number);
+	struct sorted_task *turn = &tctx->sorted;
+	bool here = turn->waits_on == cctx->number + 1;
 	u64 now = bpf_ktime_get_ns(), slice = sorted_slice_ns();
 
 	rq_uncount(turn);
 	if (here && turn->epoch > rq->epoch)
-		sorted_begin_epoch(rq, cpu, turn->weight, now);
+		epoch_begin(rq, cctx->number, turn->weight, now);
 	if (here)
-		slice = sorted_turn(rq, turn->weight, now);
-	p->scx.slice = turn->rest ?: slice;
-	p->scx.dsq_vtime = turn->vtime;
+		slice = epoch_turn(rq, turn->weight, now);
+	if (turn->rest)
+		slice = turn->rest;
+	else
+		sorted_compare(tctx, cctx);
 	turn->rest = 0;
-	sorted_advance(turn->vtime);
+	turn->until = p->se.sum_exec_runtime + slice;
+	/* Its group may have used up its quota: then it stops at once. */
+	if (!cctx->limited)
+		p->scx.slice = slice;
+	rq->in_turn = true;
 	count(TANDEM_STAT_SORTED_TURNS);
-}
-
-/* Intensity of the first task of a CPU's queue; negative if there is none. */
-__noinline int sorted_first(u32 cpu)
-{
-	struct task_struct *p;
-	struct task_ctx *tctx;
-
-	for_queued(it, p, QUEUE_CPU + (cpu & (MAX_CPUS - 1))) {
-		tctx = task_of(p);
-		return tctx ? tctx->sorted.intensity : -1;
-	}
-	return -1;
-}
-
-/*
- * The last task of an epoch goes on if its place in the next one is the first. It is in no queue while the CPU looks for its
- * next task, so that this is the only way to get there: two tasks would otherwise alternate for ever, in step or not.
- */
-static bool sorted_goes_on(struct task_struct *prev, struct run_queue *rq, u32 cpu)
-{
-	struct task_ctx *tctx;
-	u64 now = bpf_ktime_get_ns(), slice;
-	s32 first;
-
-	if (!is_queued(prev) || rq->left > 0 || rq->nr_waiting <= 0)
-		return false;
-	tctx = task_of(prev);
-	if (!tctx || place_of(tctx) != PLACE_APPLICATION || cpu_of(cpu)->rank != RANK_NORMAL || cpu_of(cpu)->wanted_by)
-		return false;
-	first = sorted_first(cpu);
-	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
-		return false;
-	sorted_begin_epoch(rq, cpu, prev->scx.weight, now);
-	slice = sorted_turn(rq, prev->scx.weight, now);
-	prev->scx.slice = slice;
-	tctx->slice += slice;
-	count(TANDEM_STAT_SORTED_TURNS);
-	return true;
-}
-
-/* Gives a CPU its next task; @prev is the one that ran, if it could go on. */
-static bool sorted_dispatch(s32 cpu, struct task_struct *prev)
-{
-	struct run_queue *rq = rq_of(cpu);
-	u64 now = bpf_ktime_get_ns();
-	bool balance = rq->balance;
-
-	rq->balance = false;
-	/*
-	 * In some epochs the common queue comes first once: there may be a task for which newcomers_vtime is wrong, because only
-	 * this CPU may run it now or because CPUs wrote it at the same time.
-	 */
-	if (((balance && rq->epoch % NEWCOMERS_EPOCHS == 0) || sorted_newcomers_first(rq, now)) && dsq_move_to_local(QUEUE_NORMAL))
-		return true;
-	if (balance && balance_queue(cpu, prev, now))
-		return true;
-	if (sorted_goes_on(prev, rq, cpu))
-		return true;
-	if (dsq_move_to_local(QUEUE_CPU + (cpu & (MAX_CPUS - 1))) || dsq_move_to_local(QUEUE_NORMAL))
-		return true;
-	if (nr_sorted_waiting <= 0)
-		return false;
-	/* A lone task shares with the longest queue; a CPU without any takes what there is. */
-	if (is_queued(prev))
-		return balance_queue(cpu, prev, now);
-	return balance_steal(cpu);
+	return 0;
 }
 
 /* A task begins to run. */
-static void sorted_running(struct task_struct *p, struct task_ctx *tctx)
+static __always_inline void sorted_begins(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx)
 {
-	struct sorted_task *turn = &tctx->sorted;
+	struct run_queue *rq = rq_of(cctx->number);
+	struct queues_task *task = &tctx->queues;
+	u64 vtime;
 
-	if (turn->waits_on)
-		sorted_begin_turn(p, tctx, bpf_get_smp_processor_id());
-	else if (turn->newcomer)
-		newcomers_vtime = p->scx.dsq_vtime;
-	turn->newcomer = false;
-	turn->over = false;
-	tctx->slice = p->scx.slice;
-}
-
-/*
- * A task stops. If another CPU made it, it goes on in its turn soon; yielding gives up the rest of it, as the kernel takes the
- * slice then.
- */
-static void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, u64 ran, bool runnable)
-{
-	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());
-	struct sorted_task *turn = &tctx->sorted;
-	bool cut = runnable && cctx->preempted && ran + sorted_slice_ns() / 4 < tctx->slice;
-
-	cctx->preempted = false;
-	turn->over = runnable;
-	turn->rest = cut ? tctx->slice - ran : 0;
-}
-
-/* A waiting task leaves its queue without having run: it changes its affinity, weight or class. */
-static void sorted_quiescent(struct task_struct *p, struct task_ctx *tctx)
-{
-	struct sorted_task *turn = &tctx->sorted;
-
-	if (!turn->waits_on)
+	rq->cut = rq->in_turn = false;
+	cpu_of(cctx->number)->idle = false;
+	if (!tctx->sorted.waits_on && !tctx->sorted.settles) {
+		queues_begins(p, task, cctx);
+		tctx->sorted.until = 0;
+		/* What comes from the line is owed as much as others have in a turn. */
+		if (nr_sorted_waiting > 0 && task->ran >= SLICE_LONE && sorted_suits(p, tctx, cctx->number))
+			sorted_begin_turn(p, tctx, cctx);
 		return;
-	rq_uncount(turn);
-	p->scx.dsq_vtime = turn->vtime;
-	turn->over = true;
+	}
+	/* It has not slept: what it is behind is not bounded. */
+	tctx->sorted.settles = false;
+	line_enter(task, cctx->line);
+	vtime = task->vtime;
+	/* Nor does the line's time go on to where it stands: others wait that are not in the line. */
+	cctx->deadline = sorted_clock(cctx->line);
+	cctx->took = true;
+	queues_begins(p, task, cctx);
+	task->vtime = vtime;
+	/* What wakes takes the CPU from it as from any other that has turns, however far it is behind. */
+	cctx->deadline = vtime + task->request;
+	if (vtime_before(cctx->deadline, sorted_due(cctx->line)))
+		cctx->deadline = sorted_due(cctx->line);
+	sorted_begin_turn(p, tctx, cctx);
+}
+
+/* It stops. */
+static __always_inline void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx, bool runnable)
+{
+	struct sorted_task *turn = &tctx->sorted;
+
+	rq_of(cctx->number)->in_turn = false;
+	turn->rest = runnable ? sorted_rest(p, turn) : 0;
+	turn->takes_part &= runnable;
+	turn->until = 0;
 }
 
 #endif /* __TANDEM_SORTED_H */

@@ -18,20 +18,14 @@ struct sorted_task {
 	u64 epoch;
 	/* What is left of a turn that was cut short, ns. */
 	u64 rest;
-	/* The task's virtual time, since the queue uses the kernel's field for the order. */
-	u64 vtime;
-	/* Over the base of several queues: until how much run time its turn lasts, ns; 0: it has none, or that is over. */
+	/* Until how much run time its turn lasts, ns; 0: it has none, or that is over. */
 	u64 until;
-	/* There: it is far from the others' virtual time, and waits in the line the next time. */
+	/* It is far from the others' virtual time, and waits in the line the next time. */
 	bool apart;
-	/* There: it has waited for a turn since it last slept. */
+	/* It has waited for a turn since it last slept. */
 	bool takes_part;
-	/* There: it waits for that, and not because it slept. */
+	/* It waits in the line for that, and not because it slept. */
 	bool settles;
-	/* The task ran until now, or waited in another CPU's queue: it does not wake. */
-	bool over;
-	/* The task waits in the queue for all CPUs. */
-	bool newcomer;
 };
 
 #define SORTED_STATS(sees, acts)									\

@@ -327,7 +327,7 @@ static void governor_init_cpu(u32 cpu)
 	domain->table = facts_of(cpu)->opp_table;
 	domain->opp = active & SPEED || points_follow_here(cpu) ? 0 : clock_top(cpu);
 	domain->decision = clock_top(cpu);
-	cctx->speed.fixed = is_on_queues() && !(active & SPEED) && !points_follow_here(cpu);
+	cctx->speed.fixed = !(active & SPEED) && !points_follow_here(cpu);
 }
 
 static s32 governor_init_domain(u32 number)

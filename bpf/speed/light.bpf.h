@@ -85,13 +85,7 @@ static __always_inline void light_ran(struct task_ctx *tctx, u64 ran)
 /* Whether a task needs no more than a CPU of performance @performance has. */
 static __always_inline bool light_for(struct task_ctx *tctx, u32 performance)
 {
-	return tctx->speed.woke && tctx->speed.did < slice_ns() / 2 && tctx->speed.needs / 1024 * 5 / 4 < performance;
-}
-
-/* Whether it is where it should be as it is light. */
-static __always_inline bool light_stays(struct task_ctx *tctx, struct cpu_ctx *cctx)
-{
-	return light_works && cctx->kind && light_for(tctx, kind_performances[cctx->kind & (MAX_KINDS - 1)]);
+	return tctx->speed.woke && tctx->speed.did < SLICE_NS / 2 && tctx->speed.needs / 1024 * 5 / 4 < performance;
 }
 
 /* Whether there is a slower kind for it. */

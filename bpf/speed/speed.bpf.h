@@ -74,15 +74,6 @@ static void speed_running(struct task_ctx *tctx)
 	speed_ask(cpu, domain);
 }
 
-/* A task goes on with a new slice as nothing else waits; `running` is not called then. */
-static void speed_continues(struct task_struct *p)
-{
-	struct task_ctx *tctx = task_of(p);
-
-	if (tctx)
-		speed_running(tctx);
-}
-
 static void speed_stopping(struct task_ctx *tctx, u64 ran)
 {
 	light_ran(tctx, ran);

@@ -8,7 +8,7 @@
 #ifndef __TANDEM_HELD_H
 #define __TANDEM_HELD_H
 
-#include "over.bpf.h"
+#include "queues.bpf.h"
 
 enum {
 	QUEUE_HELD = 1 << 23,
@@ -52,7 +52,7 @@ static __noinline void held_arm(u64 at, u64 now)
 /* When a task may run that is not noise; 0: now. */
 static __always_inline u64 held_until(struct task_struct *p, struct task_ctx *tctx, u64 now)
 {
-	return !tctx->queues.cgroup || confined_to_os(p, tctx) ? 0 : limit_until(tctx->queues.cgroup, now);
+	return !tctx->queues.cgroup || place_to_os(p, tctx) ? 0 : limit_until(tctx->queues.cgroup, now);
 }
 
 /* Whether a task that wakes is to wait, wherever there is room. */
@@ -95,7 +95,7 @@ static __noinline void held_tick(struct task_struct *p)
 	if (!tctx || !tctx->queues.cgroup)
 		return;
 	limits_read(p, tctx->queues.cgroup);
-	if (!(active & QUEUES_LIMITS))
+	if (!(active & LIMITS))
 		return;
 	limit_ran(p, &tctx->queues, cctx);
 	if (held_until(p, tctx, bpf_ktime_get_ns()))
@@ -153,7 +153,7 @@ __noinline int held_pick(struct queues_task *task, u32 prev_cpu)
 /* Lets a task go on that has waited: from its line, where an idle CPU is woken to take it, or from its CPU's queue. */
 static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct queues_task *task)
 {
-	u32 cpu = scx_bpf_task_cpu(p), near = is_confined() ? confined_cpu(p, cpu) : cpu, number = line_of(near);
+	u32 cpu = scx_bpf_task_cpu(p), near = place_is_confined() ? place_near(p, cpu) : cpu, number = line_of(near);
 
 	if (!line_at(number)->nr_cpus)
 		number = common_line;

@@ -10,9 +10,12 @@
 #include "../serial/serial.bpf.h"
 #include "../speed/speed.bpf.h"
 
+/* A task's rank; the idle class has none: it waits behind all others. */
 static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
 {
-	return is_on(SERIAL) && place_of(tctx) == PLACE_APPLICATION ? serial_rank(p, tctx) : RANK_NORMAL;
+	if (!is_on(SERIAL) || tctx->queues.idles || place_of(tctx) != PLACE_APPLICATION)
+		return RANK_NORMAL;
+	return serial_rank(p, tctx);
 }
 
 /*
@@ -24,6 +27,8 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 {
 	enum wish wish = WISH_ANY;
 
+	if (!is_on(SERIAL | LONGEST) || tctx->queues.idles)
+		return WISH_ANY;
 	if (is_on(LONGEST) && place_of(tctx) == PLACE_APPLICATION)
 		wish = longest_wish(p, tctx);
 	if (wish == WISH_ANY && rank == RANK_SERIAL)
@@ -44,7 +49,7 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 
 	if (is_on(SPEED) && wish == WISH_ANY && place_of(tctx) == PLACE_APPLICATION)
 		cpu = speed_pick_idle(p, tctx, prev_cpu);
-	return cpu >= 0 ? cpu : place_pick_idle(p, place_of(tctx), prev_cpu, wish);
+	return cpu >= 0 ? cpu : place_pick_application(p, prev_cpu, wish);
 }
 
 /* A CPU where a task may run at once: a fast one if it wishes that, an idle one, or what gives way to a serial phase. */
@@ -74,11 +79,11 @@ static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
 
 	if (cpu >= 0) {
 		count(TANDEM_STAT_BASE_IDLE);
-		dsq_insert(p, SCX_DSQ_LOCAL, slice_ns(), 0);
+		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_NS, 0);
 		return cpu;
 	}
 	count(TANDEM_STAT_LONGEST_TURNS);
-	dsq_insert(p, QUEUE_TURN, slice_ns(), 0);
+	dsq_insert(p, QUEUE_TURN, SLICE_NS, 0);
 	return bpf_get_smp_processor_id();
 }
 
@@ -90,7 +95,7 @@ static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank
 
 	if (fast < 0)
 		return false;
-	insert_on(p, fast, slice_ns(), flags);
+	insert_on(p, fast, SLICE_NS, flags);
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Isolation over the base of several queues: to the base it is affinity. Noise may run on the OS CPU only, and waits there as what is
+ * Isolation as the base sees it: affinity. Noise may run on the OS CPU only, and waits there as what is
  * pinned to it does; applications, if the OS CPU is dedicated, on all others.
  *
  * A dedicated OS CPU has a line of its own, from which no other CPU takes and which no application's thread waits in.
@@ -8,37 +8,8 @@
 #ifndef __TANDEM_CONFINED_H
 #define __TANDEM_CONFINED_H
 
-#include "../base/ask.bpf.h"
+#include "isolate.bpf.h"
 #include "../queues/queues.bpf.h"
-
-/* Whether applications may use some CPUs only. */
-static __always_inline bool is_confined(void)
-{
-	/* `all` would bring the single queue. */
-	return isolate == TANDEM_ISOLATE_DEDICATED && active & ISOLATE;
-}
-
-/* Whether a task is noise that goes to the OS CPU: not while it has to stay elsewhere. */
-static __always_inline bool confined_to_os(struct task_struct *p, struct task_ctx *tctx)
-{
-	return active & ISOLATE && place_of(tctx) == PLACE_SYSTEM && may_run_on(p, isolate_os_cpu());
-}
-
-/* A CPU in whose line a task of an application may wait: @cpu, or if that takes none, another one that the task may use. */
-static __noinline u32 confined_cpu(struct task_struct *p, u32 cpu)
-{
-	s32 at;
-
-	if (cpu_of(cpu)->isolate.takes_applications)
-		return cpu;
-	for_range(at, 0, nr_cpus) {
-		u32 other = cpus_by_speed[at & (MAX_CPUS - 1)];
-
-		if (cpu_of(other)->isolate.takes_applications && bpf_cpumask_test_cpu(other, p->cpus_ptr))
-			return other;
-	}
-	return cpu;
-}
 
 /* An idle CPU for a task of an application that has @prev_cpu, as the base would find it. Negative: none. */
 static __noinline s32 confined_pick_idle(struct task_struct *p, s32 prev_cpu)
@@ -72,7 +43,7 @@ static __always_inline s32 confined_preempt(struct task_struct *p, struct task_c
  */
 static __always_inline bool confined_takes(struct task_struct *p, struct queues_task *task, u64 deadline)
 {
-	u32 cpu = isolate_os_cpu();
+	u32 cpu = place_os_cpu();
 
 	if (!cpu_of(cpu)->isolate.runs_application) {
 		if (preempt_never(p, task) || !preempt_may(deadline, cpu, PREEMPT_MARGIN))
@@ -89,7 +60,7 @@ static __always_inline bool confined_takes(struct task_struct *p, struct queues_
 /* Sends noise that wakes to the OS CPU: it runs there at once if that is idle, or if what runs there is due later. */
 static __noinline s32 confined_select_noise(struct task_struct *p, struct queues_task *task)
 {
-	u32 cpu = isolate_os_cpu();
+	u32 cpu = place_os_cpu();
 	u64 deadline;
 
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
@@ -108,11 +79,10 @@ static __noinline s32 confined_select_noise(struct task_struct *p, struct queues
 }
 
 /* Queues noise for the OS CPU. */
-static __noinline void confined_enqueue_noise(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
+static __noinline void confined_enqueue_noise(struct task_struct *p, struct queues_task *task, u64 enq_flags)
 {
-	u32 cpu = isolate_os_cpu(), here = scx_bpf_task_cpu(p);
+	u32 cpu = place_os_cpu(), here = scx_bpf_task_cpu(p);
 	struct queues_cpu *cctx = queues_cpu_of(cpu);
-	struct queues_task *task = &tctx->queues;
 
 	if (here == cpu && enq_flags & SCX_ENQ_LAST) {
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, enq_flags);
@@ -126,14 +96,14 @@ static __noinline void confined_enqueue_noise(struct task_struct *p, struct task
 		cctx->has_pinned = true;
 		dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, queues_place_pinned(task, cpu), enq_flags);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
-		isolate_preempt(tctx);
+		isolate_preempt();
 	}
 }
 
 /* Queues what may run on several of the CPUs that applications may use. */
 static __noinline void confined_enqueue(struct task_struct *p, struct queues_task *task, u64 enq_flags)
 {
-	u32 here = scx_bpf_task_cpu(p), cpu = confined_cpu(p, here), number = line_of(cpu);
+	u32 here = scx_bpf_task_cpu(p), cpu = place_near(p, here), number = line_of(cpu);
 
 	if (cpu == here && enq_flags & SCX_ENQ_LAST) {
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, enq_flags);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Queues of serial_first and longest over the base of several queues: what waits there is looked at before the CPU's line, or, what
+ * Queues of serial_first and longest: what waits there is looked at before the CPU's line, or, what
  * has to step back, after it.
  *
  * In these queues tasks of all lines wait by one clock, that of the fastest CPU's line.
@@ -8,9 +8,9 @@
 #ifndef __TANDEM_RANKED_H
 #define __TANDEM_RANKED_H
 
-#include "../base/ask.bpf.h"
+#include "ask.bpf.h"
 #include "../queues/queues.bpf.h"
-#include "paired.bpf.h"
+#include "../sorted/sorted.bpf.h"
 
 enum {
 	/* How far in virtual time long threads may be ahead of those in a line, ns: fast CPUs prefer them so far and no further. */
@@ -62,7 +62,7 @@ static __noinline int ranked_take_long(struct queues_cpu *cctx)
 
 	if (!waiting_first(cctx->number, QUEUE_LONG, &first))
 		return false;
-	if (paired_first(cctx, &in_line)) {
+	if (sorted_first(cctx, &in_line)) {
 		after = ranked_after(first, in_line, cctx->line);
 		if (after > (cctx->kind ? -(s64)RANKED_LEAD_NS : (s64)RANKED_LEAD_NS))
 			return false;
@@ -79,7 +79,7 @@ static __noinline int ranked_keeps_long(struct task_struct *prev, struct queues_
 	struct queues_task *task;
 	u64 first;
 
-	if (cctx->kind || !cpu_of(cctx->number)->longest.is_long || !paired_first(cctx, &first))
+	if (cctx->kind || !cpu_of(cctx->number)->longest.is_long || !sorted_first(cctx, &first))
 		return false;
 	task = queues_could_go_on(prev, cctx, line);
 	if (!task || vtime_before(first + RANKED_LEAD_NS, task->vtime + task->request))
@@ -166,7 +166,7 @@ static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, stru
 	if (is_queued(prev))
 		/* A junior gives way whatever the deadlines, and so does a serial phase that has had its share. */
 		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
-	return !queues->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && !paired_waits(cpu) && ranked_dispatch_rest();
+	return !queues->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && !sorted_waits(cpu) && ranked_dispatch_rest();
 }
 
 /* How many wait in these queues that want a CPU even if what runs there is alone in its line. */

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The begin and the end of a task, and of the scheduler, as the mechanisms see them.
+ */
+#ifndef __TANDEM_MECHANISMS_TASKS_H
+#define __TANDEM_MECHANISMS_TASKS_H
+
+#include "ranked.bpf.h"
+
+/* A task comes. An error would be the fork's: where there is no room, a task is scheduled without what needs it. */
+static void mechanisms_init_task(struct task_struct *p, bool fork)
+{
+	u32 application = isolate_application(p, fork);
+	struct task_ctx *tctx = task_of(p);
+	struct group *group;
+
+	if (!tctx)
+		return;
+	tctx->isolate.application = application;
+	tctx->isolate.place = isolate_place(p, tctx);
+	group = group_join(p, tctx);
+	if (!group)
+		return;
+	if (is_on(SERIAL))
+		serial_init_task(p, group);
+	if (is_on(LONGEST))
+		longest_init_task(p, tctx, group, fork);
+}
+
+/* What a group loses with a thread; its last one takes it away. */
+static void mechanisms_leave_group(struct task_struct *p, struct task_ctx *tctx, struct group *group)
+{
+	u32 change = phase_quiescent(tctx, group);
+
+	if (is_on(SERIAL) && change)
+		serial_phase_changed(p, group, change);
+	if (is_on(LONGEST))
+		longest_exit_task(p, tctx, group);
+	if (is_on(SERIAL) && group->nr_threads <= 1)
+		seniority_leave(group, p->tgid);
+	/* Where the scheduler goes and the task stays, the next one wants to know. */
+	if (p->flags & PF_EXITING && group->nr_threads <= 1)
+		isolate_leave(p);
+}
+
+static void mechanisms_exit_task(struct task_struct *p, struct task_ctx *tctx)
+{
+	struct group *group = tctx ? group_of(p, tctx) : 0;
+
+	if (group) {
+		mechanisms_leave_group(p, tctx, group);
+		group_leave(p, tctx, group);
+	} else if (p->flags & PF_EXITING && p->pid == p->tgid) {
+		/* Nobody counts the threads: the first one's object goes when all others have ended. */
+		isolate_leave(p);
+	}
+}
+
+/* Creates the queues of those mechanisms that are on. */
+static s32 mechanisms_create_queues(void)
+{
+	s32 queue, err;
+
+	for_range(queue, QUEUE_LONG, QUEUE_JUNIOR + 1) {
+		err = scx_bpf_create_dsq(queue, -1);
+		if (err)
+			return err;
+	}
+	return sorted_create_queues();
+}
+
+/* Finds out which mechanisms can act on this machine. */
+static s32 mechanisms_init(void)
+{
+	phase_init();
+	longest_init();
+	serial_init();
+	sorted_init();
+	return speed_init() ?: mechanisms_create_queues();
+}
+
+#endif /* __TANDEM_MECHANISMS_TASKS_H */
