@@ -5,7 +5,7 @@
 #ifndef __TANDEM_SETTINGS_H
 #define __TANDEM_SETTINGS_H
 
-#include "base/facts.bpf.h"
+#include "common/facts.bpf.h"
 
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))
@@ -53,23 +53,23 @@ enum tandem_mode {
 const volatile enum tandem_mode mode
 	__help("What the scheduler is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_AUTO;
 
-/* What is wished of a mode. */
-enum tandem_wish {
-	TANDEM_WISH_PERFORMANCE,
-	TANDEM_WISH_BALANCED,
-	TANDEM_WISH_POWERSAVE,
+/* What a mode goes by, as the kernel's energy_performance_preference does. */
+enum tandem_preference {
+	TANDEM_PREFERENCE_PERFORMANCE,
+	TANDEM_PREFERENCE_BALANCED,
+	TANDEM_PREFERENCE_POWERSAVE,
 };
 
 /*
- * mode=auto: what the machine's user wishes, which the loader finds out and changes while this runs. Alone in its section: a loader
+ * mode=auto: the preference of the machine's user, which the loader finds out and changes while this runs. Alone in its section: a loader
  * writes a section as a whole.
  */
-volatile u32 wish SEC(".data.wish") = TANDEM_WISH_BALANCED;
+volatile u32 preference SEC(".data.preference") = TANDEM_PREFERENCE_BALANCED;
 
-/* What is wished now, where there is a mode. */
-static inline u32 wished(void)
+/* The preference now, where there is a mode. */
+static inline u32 preferred(void)
 {
-	return mode == TANDEM_MODE_AUTO ? wish : mode - TANDEM_MODE_PERFORMANCE;
+	return mode == TANDEM_MODE_AUTO ? preference : mode - TANDEM_MODE_PERFORMANCE;
 }
 
 /* The mechanisms. */

@@ -11,15 +11,10 @@
  * The base lies under all of them: queues/ (docs/base.md). With all off it decides alone; where any is on, mechanisms/ asks them in this
  * order first.
  */
-#include "queues/queues.bpf.h"
-#include "queues/tick.bpf.h"
+#include "base/base.bpf.h"
 #include "queues/core.bpf.h"
-#include "queues/held.bpf.h"
-#include "queues/hotplug.bpf.h"
 #include "mechanisms/mechanisms.bpf.h"
-#include "mechanisms/tasks.bpf.h"
-#include "base/check.bpf.h"
-#include "base/exit.bpf.h"
+#include "common/exit.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -31,7 +26,7 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	if (active & LIMITS && held_wakes(p))
 		return prev_cpu;
 	if (is_alone() || !is_asked(MECHANISMS))
-		return queues_select_cpu(p, prev_cpu, wake_flags);
+		return base_select_cpu(p, prev_cpu, wake_flags);
 	return mechanisms_select_cpu(p, prev_cpu, wake_flags);
 }
 
@@ -46,7 +41,7 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 	if (active & (LIMITS | CPUS_GONE) && is_taken(p))
 		return;
 	if (is_alone())
-		queues_enqueue(p, enq_flags);
+		base_enqueue(p, enq_flags);
 	else if (is_asked(MECHANISMS))
 		mechanisms_enqueue(p, enq_flags);
 }
@@ -54,7 +49,7 @@ void BPF_STRUCT_OPS(tandem_enqueue, struct task_struct *p, u64 enq_flags)
 void BPF_STRUCT_OPS(tandem_dispatch, s32 cpu, struct task_struct *prev)
 {
 	if (is_alone())
-		queues_dispatch(cpu, prev);
+		base_dispatch(cpu, prev);
 	else if (is_asked(MECHANISMS))
 		mechanisms_dispatch(cpu, prev);
 }
@@ -64,7 +59,7 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 	if (!(active & (GROUPS | SERIAL | LONGEST)))
 		return;
 	if (is_alone())
-		queues_runnable(p);
+		base_runnable(p);
 	else if (is_asked(MECHANISMS))
 		mechanisms_runnable(p, enq_flags);
 }
@@ -72,7 +67,7 @@ void BPF_STRUCT_OPS(tandem_runnable, struct task_struct *p, u64 enq_flags)
 void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 {
 	if (is_alone())
-		queues_running(p);
+		base_running(p);
 	else if (is_asked(MECHANISMS))
 		mechanisms_running(p);
 }
@@ -80,7 +75,7 @@ void BPF_STRUCT_OPS(tandem_running, struct task_struct *p)
 void BPF_STRUCT_OPS(tandem_stopping, struct task_struct *p, bool runnable)
 {
 	if (is_alone())
-		queues_stopping(p, runnable);
+		base_stopping(p, runnable);
 	else if (is_asked(MECHANISMS))
 		mechanisms_stopping(p, runnable);
 }
@@ -90,7 +85,7 @@ void BPF_STRUCT_OPS(tandem_quiescent, struct task_struct *p, u64 deq_flags)
 	if (!(active & (GROUPS | SERIAL | LONGEST | SORTED)))
 		return;
 	if (is_alone())
-		queues_quiescent(p);
+		base_quiescent(p);
 	else if (is_asked(MECHANISMS))
 		mechanisms_quiescent(p, deq_flags);
 }
@@ -100,7 +95,7 @@ void BPF_STRUCT_OPS(tandem_tick, struct task_struct *p)
 	if (active & GROUPS)
 		held_tick(p);
 	if (is_alone())
-		queues_tick(p);
+		base_tick(p);
 	else if (is_asked(MECHANISMS))
 		mechanisms_tick(p);
 }
@@ -154,7 +149,7 @@ int BPF_PROG(tandem_sched_switch, bool preempt, struct task_struct *prev, struct
 
 s32 BPF_STRUCT_OPS(tandem_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	queues_init_task(p, args);
+	base_init_task(p, args);
 	if (is_with_mechanisms())
 		mechanisms_init_task(p, args->fork);
 	return 0;
@@ -164,28 +159,28 @@ void BPF_STRUCT_OPS(tandem_exit_task, struct task_struct *p, struct scx_exit_tas
 {
 	struct task_ctx *tctx = task_of(p);
 
-	queues_exit_task(tctx);
+	base_exit_task(tctx);
 	if (is_with_mechanisms())
 		mechanisms_exit_task(p, tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_enable, struct task_struct *p)
 {
-	queues_enable(p);
+	base_enable(p);
 }
 
 void BPF_STRUCT_OPS(tandem_set_cpumask, struct task_struct *p, const struct cpumask *cpumask)
 {
 	struct task_ctx *tctx;
 
-	queues_set_weight(p);
+	base_set_weight(p);
 	if (is_with_mechanisms() && (tctx = task_of(p)))
 		tctx->isolate.place = isolate_place(p, tctx);
 }
 
 void BPF_STRUCT_OPS(tandem_set_weight, struct task_struct *p, u32 weight)
 {
-	queues_set_weight(p);
+	base_set_weight(p);
 }
 
 void BPF_STRUCT_OPS(tandem_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
@@ -194,8 +189,8 @@ void BPF_STRUCT_OPS(tandem_cgroup_move, struct task_struct *p, struct cgroup *fr
 
 	if (!tctx)
 		return;
-	tctx->queues.cgroup = cgroup_number(to);
-	queues_set_weight(p);
+	tctx->base.cgroup = cgroup_number(to);
+	base_set_weight(p);
 }
 
 /* Which of two tasks runs where they must not run side by side on one core. Kernels without core scheduling do not ask. */
@@ -234,7 +229,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 		scx_error("%s", (u64)problem);
 		return -EINVAL;
 	}
-	place_find_kinds();
+	kinds_find();
 	isolate_init();
 	err = place_init();
 	if (!err && is_asked(MECHANISMS))
@@ -242,7 +237,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	if (err)
 		return err;
 	active |= (active ? 0 : ALONE) | (nr_cgroups ? GROUPS : 0) | (nr_limits ? LIMITS : 0);
-	err = queues_init() ?: hotplug_init() ?: held_init();
+	err = base_init() ?: hotplug_init() ?: held_init();
 	if (is_asked(MECHANISMS)) {
 		ranked_init();
 		/* The tracepoint is attached already: from now on counters may begin on any CPU, and wake what waits for them. */

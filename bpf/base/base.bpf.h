@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What all mechanisms share: the machine, tasks, thread groups, CPUs, virtual time, queues, and what is counted.
+ * The base: what the callbacks do where no mechanism is on (docs/base.md). A file for each callback, or for two that belong together.
  */
-#ifndef __TANDEM_BASE_H
-#define __TANDEM_BASE_H
+#ifndef __TANDEM_BASE_BASE_H
+#define __TANDEM_BASE_BASE_H
 
-#include "facts.bpf.h"
-#include "rq.bpf.h"
-#include "task.bpf.h"
-#include "group.bpf.h"
-#include "cpu.bpf.h"
-#include "vtime.bpf.h"
-#include "queue.bpf.h"
-#include "stats.bpf.h"
+#include "select_cpu.bpf.h"
+#include "enqueue.bpf.h"
+#include "dispatch.bpf.h"
+#include "running.bpf.h"
+#include "tick.bpf.h"
+#include "tasks.bpf.h"
+#include "held.bpf.h"
+#include "hotplug.bpf.h"
 
-#endif /* __TANDEM_BASE_H */
+#endif /* __TANDEM_BASE_BASE_H */

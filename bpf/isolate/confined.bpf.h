@@ -5,11 +5,11 @@
  *
  * A dedicated OS CPU has a line of its own, from which no other CPU takes and which no application's thread waits in.
  */
-#ifndef __TANDEM_CONFINED_H
-#define __TANDEM_CONFINED_H
+#ifndef __TANDEM_ISOLATE_CONFINED_H
+#define __TANDEM_ISOLATE_CONFINED_H
 
 #include "isolate.bpf.h"
-#include "../queues/queues.bpf.h"
+#include "../base/enqueue.bpf.h"
 
 /* An idle CPU for a task of an application that has @prev_cpu, as the base would find it. Negative: none. */
 static __noinline s32 confined_pick_idle(struct task_struct *p, s32 prev_cpu)
@@ -32,7 +32,7 @@ static __noinline s32 confined_pick_idle(struct task_struct *p, s32 prev_cpu)
 /* The CPU that a task of an application takes from another one as it wakes. Negative: none. */
 static __always_inline s32 confined_preempt(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
-	s32 cpu = preempt_pick(p, &tctx->queues, prev_cpu);
+	s32 cpu = preempt_pick(p, &tctx->base, prev_cpu);
 
 	return cpu >= 0 && cpu_of(cpu)->isolate.takes_applications ? cpu : -1;
 }
@@ -41,7 +41,7 @@ static __always_inline s32 confined_preempt(struct task_struct *p, struct task_c
  * Whether noise that wakes takes the OS CPU: from other noise that is due later, and from an application at once, or, as slices end by
  * ticks, not at all.
  */
-static __always_inline bool confined_takes(struct task_struct *p, struct queues_task *task, u64 deadline)
+static __always_inline bool confined_takes(struct task_struct *p, struct base_task *task, u64 deadline)
 {
 	u32 cpu = place_os_cpu();
 
@@ -58,7 +58,7 @@ static __always_inline bool confined_takes(struct task_struct *p, struct queues_
 }
 
 /* Sends noise that wakes to the OS CPU: it runs there at once if that is idle, or if what runs there is due later. */
-static __noinline s32 confined_select_noise(struct task_struct *p, struct queues_task *task)
+static __noinline s32 confined_select_noise(struct task_struct *p, struct base_task *task)
 {
 	u32 cpu = place_os_cpu();
 	u64 deadline;
@@ -72,17 +72,17 @@ static __noinline s32 confined_select_noise(struct task_struct *p, struct queues
 	line_bound(task, line_at(line_of(cpu)));
 	deadline = task->vtime + task->request;
 	if (confined_takes(p, task, deadline)) {
-		queues_cpu_of(cpu)->deadline = deadline;
+		base_cpu_of(cpu)->deadline = deadline;
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, SCX_ENQ_PREEMPT);
 	}
 	return cpu;
 }
 
 /* Queues noise for the OS CPU. */
-static __noinline void confined_enqueue_noise(struct task_struct *p, struct queues_task *task, u64 enq_flags)
+static __noinline void confined_enqueue_noise(struct task_struct *p, struct base_task *task, u64 enq_flags)
 {
 	u32 cpu = place_os_cpu(), here = scx_bpf_task_cpu(p);
-	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	struct base_cpu *bctx = base_cpu_of(cpu);
 
 	if (here == cpu && enq_flags & SCX_ENQ_LAST) {
 		dsq_insert(p, SCX_DSQ_LOCAL, SLICE_LONE, enq_flags);
@@ -91,17 +91,17 @@ static __noinline void confined_enqueue_noise(struct task_struct *p, struct queu
 	if (scx_bpf_test_and_clear_cpu_idle(cpu)) {
 		dsq_insert(p, SCX_DSQ_LOCAL_ON | cpu, SLICE_LONE, enq_flags);
 	} else {
-		line_enter(task, cctx->line);
-		line_bound(task, line_at(cctx->line));
-		cctx->has_pinned = true;
-		dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, queues_place_pinned(task, cpu), enq_flags);
+		line_enter(task, bctx->line);
+		line_bound(task, line_at(bctx->line));
+		bctx->has_pinned = true;
+		dsq_insert_vtime(p, QUEUE_PINNED | cpu, SLICE_LONE, base_place_pinned(task, cpu), enq_flags);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 		isolate_preempt();
 	}
 }
 
 /* Queues what may run on several of the CPUs that applications may use. */
-static __noinline void confined_enqueue(struct task_struct *p, struct queues_task *task, u64 enq_flags)
+static __noinline void confined_enqueue(struct task_struct *p, struct base_task *task, u64 enq_flags)
 {
 	u32 here = scx_bpf_task_cpu(p), cpu = place_near(p, here), number = line_of(cpu);
 
@@ -110,8 +110,8 @@ static __noinline void confined_enqueue(struct task_struct *p, struct queues_tas
 		return;
 	}
 	number = nr_lines > 1 ? steal_line_for(p, number) : number;
-	queues_insert_in_line(p, task, queues_cpu_of(here), number, enq_flags);
-	queues_kick(confined_pick_idle(p, cpu), number);
+	base_insert_in_line(p, task, base_cpu_of(here), number, enq_flags);
+	base_kick(confined_pick_idle(p, cpu), number);
 }
 
-#endif /* __TANDEM_CONFINED_H */
+#endif /* __TANDEM_ISOLATE_CONFINED_H */

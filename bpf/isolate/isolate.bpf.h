@@ -5,10 +5,10 @@
  * Dedicated: applications stay off that CPU. Shared: they may use it, too. An application is a process that a loader
  * entered in `applications`, with all that descend from it; everything else is the system's. Clocks are in points.bpf.h.
  */
-#ifndef __TANDEM_ISOLATE_H
-#define __TANDEM_ISOLATE_H
+#ifndef __TANDEM_ISOLATE_ISOLATE_H
+#define __TANDEM_ISOLATE_ISOLATE_H
 
-#include "../base/base.bpf.h"
+#include "../common/common.bpf.h"
 
 u32 bpf_cpumask_weight(const struct cpumask *cpumask) __ksym;
 
@@ -183,4 +183,4 @@ static void isolate_leave(struct task_struct *p)
 	bpf_map_delete_elem(&applications, &tgid);
 }
 
-#endif /* __TANDEM_ISOLATE_H */
+#endif /* __TANDEM_ISOLATE_ISOLATE_H */

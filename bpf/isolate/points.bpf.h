@@ -20,11 +20,11 @@
  * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper; one
  * that follows the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
  */
-#ifndef __TANDEM_POINTS_H
-#define __TANDEM_POINTS_H
+#ifndef __TANDEM_ISOLATE_POINTS_H
+#define __TANDEM_ISOLATE_POINTS_H
 
 #include "isolate.bpf.h"
-#include "../speed/clock.bpf.h"
+#include "../clocks/clock.bpf.h"
 
 enum {
 	POINTS_WINDOW_NS = 100 * NSEC_PER_MSEC,
@@ -248,4 +248,4 @@ static void points_running(u32 cpu)
 		points_hurry(cpu);
 }
 
-#endif /* __TANDEM_POINTS_H */
+#endif /* __TANDEM_ISOLATE_POINTS_H */

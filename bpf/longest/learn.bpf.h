@@ -10,8 +10,8 @@
  * A program that makes new threads for each round, or is run again, finds what its threads did last time by their
  * order.
  */
-#ifndef __TANDEM_LEARN_H
-#define __TANDEM_LEARN_H
+#ifndef __TANDEM_LONGEST_LEARN_H
+#define __TANDEM_LONGEST_LEARN_H
 
 #include "length.bpf.h"
 
@@ -124,4 +124,4 @@ static void learn_release(struct task_struct *waker, struct task_ctx *tctx, stru
 	job->counts = true;
 }
 
-#endif /* __TANDEM_LEARN_H */
+#endif /* __TANDEM_LONGEST_LEARN_H */

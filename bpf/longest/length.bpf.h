@@ -6,10 +6,10 @@
  * A length is relative, as the paper's is: any number that is larger for longer threads of the same program. It comes
  * from the program (relative_lengths) or is learned (learn.bpf.h).
  */
-#ifndef __TANDEM_LENGTH_H
-#define __TANDEM_LENGTH_H
+#ifndef __TANDEM_LONGEST_LENGTH_H
+#define __TANDEM_LONGEST_LENGTH_H
 
-#include "../base/phase.bpf.h"
+#include "../common/phase.bpf.h"
 
 enum {
 	/* Threads of a group that are compared; further ones have no length. */
@@ -184,4 +184,4 @@ static void length_init(void)
 	}
 }
 
-#endif /* __TANDEM_LENGTH_H */
+#endif /* __TANDEM_LONGEST_LENGTH_H */

@@ -7,13 +7,13 @@
  * too, while all others of its parallel program wait for it, and while it has a lock that others wait for (the paper's
  * own suggestion).
  */
-#ifndef __TANDEM_LONGEST_H
-#define __TANDEM_LONGEST_H
+#ifndef __TANDEM_LONGEST_LONGEST_H
+#define __TANDEM_LONGEST_LONGEST_H
 
-#include "../base/place.bpf.h"
+#include "../place/kind.bpf.h"
 #include "../queues/line.bpf.h"
 #include "learn.bpf.h"
-#include "turns.bpf.h"
+#include "locks.bpf.h"
 
 enum {
 	/* A CPU's thread gives way to a longer one at most so often, ns. */
@@ -86,7 +86,7 @@ static bool longest_gives_way(struct task_struct *p, struct group *group, u32 cp
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (!cctx->pid || cctx->tgid != p->tgid || cctx->claimed || queues_cpu_of(cpu)->wanted_by || cctx->rank == RANK_SERIAL)
+	if (!cctx->pid || cctx->tgid != p->tgid || cctx->claimed || base_cpu_of(cpu)->wanted_by || cctx->rank == RANK_SERIAL)
 		return false;
 	if (!cctx->isolate.takes_applications || now - cctx->swapped_at < SWAP_PERIOD)
 		return false;
@@ -200,7 +200,7 @@ static void longest_leave(struct task_struct *p, struct longest_task *job, struc
 	if (learn_lengths && !job->hinted && job->at)
 		learn_round(p, job, group);
 	roster_leave(p, job, group);
-	turns_leave(p, group);
+	locks_leave(p, group);
 	if (job->hinted)
 		bpf_map_delete_elem(&relative_lengths, &pid);
 	bpf_map_delete_elem(&relative_lengths, &next);
@@ -226,9 +226,9 @@ static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct g
 
 	if (waker->tgid != p->tgid || waker->pid == p->pid || !(wakers = task_of(waker)))
 		return;
-	turns_count(p, tctx, group);
+	locks_count(p, tctx, group);
 	/* Threads that take turns hand on a lock: there are no rounds, and the holder is on a fast CPU already. */
-	if (turns_has(p->tgid))
+	if (locks_has(p->tgid))
 		return;
 	if (learn_lengths)
 		learn_release(waker, wakers, group);
@@ -259,7 +259,7 @@ static void longest_quiescent(struct task_struct *p, struct task_ctx *tctx, stru
 {
 	tctx->longest.holder = false;
 	tctx->longest.opened = false;
-	turns_quiescent(p, group);
+	locks_quiescent(p, group);
 	/* Its place is free for the next round's thread before the kernel has cleared it away. */
 	if (p->flags & PF_EXITING)
 		longest_leave(p, &tctx->longest, group);
@@ -282,7 +282,7 @@ static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 r
 /* Makes the thread that runs on @from go to a faster CPU, which a shorter thread of its group leaves to it. */
 static void longest_exchange(u32 from, u32 to)
 {
-	queues_cpu_of(from)->wanted_by = (to + 1) | WANTED_IN_TURN;
+	base_cpu_of(from)->wanted_by = (to + 1) | WANTED_IN_TURN;
 	scx_bpf_kick_cpu(from, SCX_KICK_PREEMPT);
 }
 
@@ -298,7 +298,7 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 		u32 cpu = cpus_by_speed[at & (MAX_CPUS - 1)];
 		struct cpu_ctx *cctx = cpu_of(cpu);
 
-		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->longest.is_long || queues_cpu_of(cpu)->wanted_by)
+		if (!cctx->kind || cctx->tgid != p->tgid || !cctx->pid || !cctx->longest.is_long || base_cpu_of(cpu)->wanted_by)
 			continue;
 		here->claimed = true;
 		here->swapped_at = now;
@@ -318,7 +318,7 @@ static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct
 	struct group *group;
 	enum wish wish;
 
-	if (turns_running(p, tctx, cctx))
+	if (locks_running(p, tctx, cctx))
 		return;
 	group = group_of(p, tctx);
 	/* A program's first thread was alone when it woke, and may never sleep again. */
@@ -344,4 +344,4 @@ static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct
 		longest_exchange(here, fast);
 }
 
-#endif /* __TANDEM_LONGEST_H */
+#endif /* __TANDEM_LONGEST_LONGEST_H */

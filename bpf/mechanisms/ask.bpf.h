@@ -2,8 +2,8 @@
 /*
  * What the mechanisms answer of a task: its rank, its wish, and the CPU where it may run at once.
  */
-#ifndef __TANDEM_ASK_H
-#define __TANDEM_ASK_H
+#ifndef __TANDEM_MECHANISMS_ASK_H
+#define __TANDEM_MECHANISMS_ASK_H
 
 #include "../isolate/isolate.bpf.h"
 #include "../longest/longest.bpf.h"
@@ -13,7 +13,7 @@
 /* A task's rank; the idle class has none: it waits behind all others. */
 static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
 {
-	if (!is_on(SERIAL) || tctx->queues.idles || place_of(tctx) != PLACE_APPLICATION)
+	if (!is_on(SERIAL) || tctx->base.idles || place_of(tctx) != PLACE_APPLICATION)
 		return RANK_NORMAL;
 	return serial_rank(p, tctx);
 }
@@ -27,7 +27,7 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 {
 	enum wish wish = WISH_ANY;
 
-	if (!is_on(SERIAL | LONGEST) || tctx->queues.idles)
+	if (!is_on(SERIAL | LONGEST) || tctx->base.idles)
 		return WISH_ANY;
 	if (is_on(LONGEST) && place_of(tctx) == PLACE_APPLICATION)
 		wish = longest_wish(p, tctx);
@@ -75,7 +75,7 @@ static __always_inline s32 find_cpu(struct task_struct *p, struct task_ctx *tctx
  */
 static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
 {
-	s32 cpu = turns_pick(p, prev_cpu);
+	s32 cpu = locks_pick(p, prev_cpu);
 
 	if (cpu >= 0) {
 		count(TANDEM_STAT_BASE_IDLE);
@@ -129,4 +129,4 @@ static __always_inline void group_hears_quiescent(struct task_struct *p, struct 
 		longest_quiescent(p, tctx, group);
 }
 
-#endif /* __TANDEM_ASK_H */
+#endif /* __TANDEM_MECHANISMS_ASK_H */

@@ -5,11 +5,13 @@
  *
  * In these queues tasks of all lines wait by one clock, that of the fastest CPU's line.
  */
-#ifndef __TANDEM_RANKED_H
-#define __TANDEM_RANKED_H
+#ifndef __TANDEM_MECHANISMS_RANKED_H
+#define __TANDEM_MECHANISMS_RANKED_H
 
 #include "ask.bpf.h"
-#include "../queues/queues.bpf.h"
+#include "../base/dispatch.bpf.h"
+#include "../base/enqueue.bpf.h"
+#include "../base/running.bpf.h"
 #include "../sorted/sorted.bpf.h"
 
 enum {
@@ -34,7 +36,7 @@ static void ranked_init(void)
 }
 
 /* Queues a task of a rank. */
-static __noinline void ranked_insert(struct task_struct *p, struct queues_task *task, u32 queue, u64 enq_flags)
+static __noinline void ranked_insert(struct task_struct *p, struct base_task *task, u32 queue, u64 enq_flags)
 {
 	struct line *line = line_at(common_line);
 	u64 now, place;
@@ -55,42 +57,42 @@ static __always_inline s64 ranked_after(u64 place, u64 in_line, u32 number)
 }
 
 /* Gives a CPU a long thread if it is fast, or if the long ones have waited for long. */
-static __noinline int ranked_take_long(struct queues_cpu *cctx)
+static __noinline int ranked_take_long(struct base_cpu *bctx)
 {
 	u64 first, in_line;
 	s64 after;
 
-	if (!waiting_first(cctx->number, QUEUE_LONG, &first))
+	if (!waiting_first(bctx->number, QUEUE_LONG, &first))
 		return false;
-	if (sorted_first(cctx, &in_line)) {
-		after = ranked_after(first, in_line, cctx->line);
-		if (after > (cctx->kind ? -(s64)RANKED_LEAD_NS : (s64)RANKED_LEAD_NS))
+	if (sorted_first(bctx, &in_line)) {
+		after = ranked_after(first, in_line, bctx->line);
+		if (after > (bctx->kind ? -(s64)RANKED_LEAD_NS : (s64)RANKED_LEAD_NS))
 			return false;
-	} else if (cctx->kind) {
+	} else if (bctx->kind) {
 		return false;
 	}
 	return dsq_move_to_local(QUEUE_LONG);
 }
 
 /* Lets a long thread go on on a fast CPU while others wait in the line, which are due before it by no more than its lead. */
-static __noinline int ranked_keeps_long(struct task_struct *prev, struct queues_cpu *cctx)
+static __noinline int ranked_keeps_long(struct task_struct *prev, struct base_cpu *bctx)
 {
-	struct line *line = line_at(cctx->line);
-	struct queues_task *task;
+	struct line *line = line_at(bctx->line);
+	struct base_task *task;
 	u64 first;
 
-	if (cctx->kind || !cpu_of(cctx->number)->longest.is_long || !sorted_first(cctx, &first))
+	if (bctx->kind || !cpu_of(bctx->number)->longest.is_long || !sorted_first(bctx, &first))
 		return false;
-	task = queues_could_go_on(prev, cctx, line);
+	task = base_could_go_on(prev, bctx, line);
 	if (!task || vtime_before(first + RANKED_LEAD_NS, task->vtime + task->request))
 		return false;
-	queues_goes_on(prev, task, cctx, first);
+	base_goes_on(prev, task, bctx, first);
 	return true;
 }
 
-static __always_inline bool ranked_dispatch_long(struct task_struct *prev, struct queues_cpu *cctx)
+static __always_inline bool ranked_dispatch_long(struct task_struct *prev, struct base_cpu *bctx)
 {
-	return (scx_bpf_dsq_nr_queued(QUEUE_LONG) && ranked_take_long(cctx)) || ranked_keeps_long(prev, cctx);
+	return (scx_bpf_dsq_nr_queued(QUEUE_LONG) && ranked_take_long(bctx)) || ranked_keeps_long(prev, bctx);
 }
 
 /* Gives a CPU what has stepped back, as nothing else wants it. */
@@ -102,71 +104,71 @@ static __always_inline bool ranked_dispatch_rest(void)
 }
 
 /* Notes whether a CPU runs a serial phase, so that what waits in its line has no turn there. */
-static __always_inline void ranked_hold(struct queues_cpu *queues, bool held)
+static __always_inline void ranked_hold(struct base_cpu *bctx, bool held)
 {
-	if (queues->held == held)
+	if (bctx->held == held)
 		return;
-	queues->held = held;
-	__sync_fetch_and_add(&line_at(queues->line)->nr_held, held ? 1 : -1);
+	bctx->held = held;
+	__sync_fetch_and_add(&line_at(bctx->line)->nr_held, held ? 1 : -1);
 }
 
 /* Up to where the clock of a CPU's line may go while a serial phase runs out of its turn: other lines owe one to the tasks that wait there. */
-static __always_inline u64 ranked_latest(struct queues_cpu *queues, u64 reached)
+static __always_inline u64 ranked_latest(struct base_cpu *bctx, u64 reached)
 {
 	u64 first;
 
-	return scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && waiting_first(queues->number, QUEUE_LINE | queues->line, &first) ? first : reached;
+	return scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) && waiting_first(bctx->number, QUEUE_LINE | bctx->line, &first) ? first : reached;
 }
 
 /* A serial phase begins to run. */
-static __noinline int ranked_holds_clock(struct queues_cpu *queues, struct queues_task *task)
+static __noinline int ranked_holds_clock(struct base_cpu *bctx, struct base_task *task)
 {
-	queues->deadline = ranked_latest(queues, task->vtime);
-	queues->took = true;
+	bctx->deadline = ranked_latest(bctx, task->vtime);
+	bctx->took = true;
 	return 0;
 }
 
 /* Charges a serial phase for what it has run; of what it ran out of its turn it owes no more than sleep saves up. */
-static __noinline int ranked_charge(struct task_struct *p, struct queues_cpu *queues)
+static __noinline int ranked_charge(struct task_struct *p, struct base_cpu *bctx)
 {
 	struct task_ctx *tctx = task_of(p);
-	struct line *line = line_at(queues->line);
+	struct line *line = line_at(bctx->line);
 
 	if (!tctx)
 		return 0;
-	tctx->queues.ran = line_run(&tctx->queues, clocks_charge(p, &tctx->queues));
-	line_advance(&tctx->queues, line, ranked_latest(queues, tctx->queues.vtime));
-	clocks_bound(&tctx->queues, queues);
+	tctx->base.ran = line_run(&tctx->base, vclock_charge(p, &tctx->base));
+	line_advance(&tctx->base, line, ranked_latest(bctx, tctx->base.vtime));
+	vclock_bound(&tctx->base, bctx);
 	return 0;
 }
 
 /* Gives a CPU what goes before its line; whether there was something. */
-static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues)
+static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct base_cpu *bctx)
 {
-	u32 cpu = queues->number;
+	u32 cpu = bctx->number;
 
 	if (!cctx->isolate.takes_applications)
 		return false;
 	/* By deadline, as the base does it: what is pinned, against anything. */
-	if (is_queued(prev) && (queues->wanted_by || queues->has_pinned))
+	if (is_queued(prev) && (bctx->wanted_by || bctx->has_pinned))
 		return false;
-	if (is_on(LONGEST) && turns_dispatch(cctx))
+	if (is_on(LONGEST) && locks_dispatch(cctx))
 		return true;
 	if (is_on(SERIAL) && serial_dispatch(cpu, prev)) {
 		if (is_queued(prev) && cctx->rank == RANK_SERIAL)
-			ranked_charge(prev, queues);
+			ranked_charge(prev, bctx);
 		return true;
 	}
-	ranked_hold(queues, cctx->rank == RANK_SERIAL && is_queued(prev));
-	if (is_on(LONGEST) && ranked_dispatch_long(prev, queues))
+	ranked_hold(bctx, cctx->rank == RANK_SERIAL && is_queued(prev));
+	if (is_on(LONGEST) && ranked_dispatch_long(prev, bctx))
 		return true;
 	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
 	if (is_queued(prev))
 		/* A junior gives way whatever the deadlines, and so does a serial phase that has had its share. */
-		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
-	return !queues->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && !sorted_waits(cpu) && ranked_dispatch_rest();
+		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | bctx->line);
+	return !bctx->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) && !sorted_waits(cpu) && ranked_dispatch_rest();
 }
 
 /* How many wait in these queues that want a CPU even if what runs there is alone in its line. */
@@ -182,43 +184,43 @@ static __always_inline u32 ranked_waiting(u32 on)
 }
 
 /* Whether a tick leaves what runs alone: a serial phase has paid for its slice, and only what can run nowhere else ends that. */
-static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct queues_cpu *queues, u32 on)
+static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct base_cpu *bctx, u32 on)
 {
-	return on & SERIAL && cctx->rank == RANK_SERIAL && !queues->has_pinned && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
+	return on & SERIAL && cctx->rank == RANK_SERIAL && !bctx->has_pinned && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
 }
 
 /* What others are to know of a task of a rank that begins to run. */
-static __always_inline void ranked_running(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct queues_cpu *queues,
+static __always_inline void ranked_running(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct base_cpu *bctx,
 					   u32 on)
 {
 	struct cpu_ctx *cctx = cpu_runs(p, tctx);
 
 	cctx->rank = rank;
 	if (on & SERIAL && rank != RANK_SERIAL && !tctx->serial.light)
-		levels_running(cctx, &tctx->queues);
+		levels_running(cctx, &tctx->base);
 	if (on & LONGEST)
 		longest_running(p, tctx, cctx);
 	if (rank == RANK_SERIAL || cctx->longest.is_long) {
-		/* Serial phases take turns with each other (turns_keeps). */
-		queues->keeps = !serial_turns || cctx->longest.is_long || !may_run_everywhere(p);
+		/* Serial phases take turns with each other (faster_keeps). */
+		bctx->keeps = !serial_turns || cctx->longest.is_long || !may_run_everywhere(p);
 		/* A faster CPU that has nothing to do takes it, however little it has run. */
-		if (queues->kind && !queues->misfit)
-			util_change_misfit(queues, true);
+		if (bctx->kind && !bctx->misfit)
+			util_change_misfit(bctx, true);
 	}
-	ranked_hold(queues, rank == RANK_SERIAL);
+	ranked_hold(bctx, rank == RANK_SERIAL);
 	if (rank == RANK_SERIAL)
-		queues->deadline -= SERIAL_FIRST_NS;
+		bctx->deadline -= SERIAL_FIRST_NS;
 }
 
 /* A task stops: what it is charged for is its rank's. */
 static __always_inline void ranked_stopping(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran, u32 on)
 {
 	if (on & SERIAL && senior)
-		tctx->queues.vtime -= weight_charge(&tctx->queues, ran - seniority_charge(p, ran));
+		tctx->base.vtime -= weight_charge(&tctx->base, ran - seniority_charge(p, ran));
 	if (on & LONGEST)
 		longest_stopping(p, tctx, ran);
 	if (on & SERIAL)
 		serial_stopping(tctx, cctx, ran);
 }
 
-#endif /* __TANDEM_RANKED_H */
+#endif /* __TANDEM_MECHANISMS_RANKED_H */

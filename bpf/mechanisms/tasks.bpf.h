@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The begin and the end of a task, and of the scheduler, as the mechanisms see them.
+ * Tasks come and go, become ready and wait, as the mechanisms see them; and which mechanisms can act at all.
  */
 #ifndef __TANDEM_MECHANISMS_TASKS_H
 #define __TANDEM_MECHANISMS_TASKS_H
 
-#include "ranked.bpf.h"
+#include "ask.bpf.h"
+#include "../base/tasks.bpf.h"
+#include "../sorted/sorted.bpf.h"
+
+static void mechanisms_runnable(struct task_struct *p, u64 enq_flags)
+{
+	struct task_ctx *tctx = active & (GROUPS | SERIAL | LONGEST) ? task_of(p) : 0;
+
+	if (!tctx)
+		return;
+	if (active & GROUPS)
+		base_counts(&tctx->base);
+	group_hears_runnable(p, tctx, enq_flags);
+}
+
+static void mechanisms_quiescent(struct task_struct *p, u64 deq_flags)
+{
+	struct task_ctx *tctx = active & (GROUPS | SERIAL | LONGEST | SORTED) ? task_of(p) : 0;
+
+	if (!tctx)
+		return;
+	if (is_on(SORTED))
+		rq_uncount(&tctx->sorted);
+	if (active & GROUPS)
+		base_counts_no_more(&tctx->base);
+	group_hears_quiescent(p, tctx, deq_flags);
+}
 
 /* A task comes. An error would be the fork's: where there is no room, a task is scheduled without what needs it. */
 static void mechanisms_init_task(struct task_struct *p, bool fork)

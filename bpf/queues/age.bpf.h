@@ -26,11 +26,11 @@ static void age_init(void)
 }
 
 /* At a tick with something waiting: whether the CPU is to look, when it next dispatches. */
-static __always_inline bool age_is_time(struct queues_cpu *cctx)
+static __always_inline bool age_is_time(struct base_cpu *bctx)
 {
-	if (++cctx->ticks % AGE_TICKS)
+	if (++bctx->ticks % AGE_TICKS)
 		return false;
-	cctx->looks_for_aged = true;
+	bctx->looks_for_aged = true;
 	return true;
 }
 
@@ -43,18 +43,18 @@ static __always_inline u64 age_since(void)
 }
 
 /* Takes something of age out of a queue, to run next; whether there was something. */
-static __noinline int age_take_from(struct queues_cpu *cctx, u64 queue)
+static __noinline int age_take_from(struct base_cpu *bctx, u64 queue)
 {
 	u64 since = age_since();
 	struct task_struct *p;
 	bool taken = false;
 
-	cctx->looks_left = AGE_LOOKS;
+	bctx->looks_left = AGE_LOOKS;
 	bpf_rcu_read_lock();
 	for_queued_from_last(it, p, queue) {
-		if (!cctx->looks_left--)
+		if (!bctx->looks_left--)
 			break;
-		if ((s64)(p->scx.runnable_at - since) > 0 || !may_run_on(p, cctx->number))
+		if ((s64)(p->scx.runnable_at - since) > 0 || !may_run_on(p, bctx->number))
 			continue;
 		taken = dsq_move(&it, p, SCX_DSQ_LOCAL, 0);
 		break;
@@ -64,18 +64,18 @@ static __noinline int age_take_from(struct queues_cpu *cctx, u64 queue)
 }
 
 /* The same out of all queues that a CPU looks into. It looks again the next time, until there is nothing more. */
-static __noinline int age_take(struct queues_cpu *cctx)
+static __noinline int age_take(struct base_cpu *bctx)
 {
-	u32 number = cctx->line;
+	u32 number = bctx->line;
 
 	/* Virtual time is not to go on to where that stands. */
-	cctx->deadline = line_at(number)->vtime;
-	cctx->took = (cctx->has_pinned && age_take_from(cctx, QUEUE_PINNED | cctx->number)) || age_take_from(cctx, QUEUE_LINE | number) ||
-		     (nr_idle_class > 0 && age_take_from(cctx, QUEUE_LINE_IDLE | number)) ||
-		     (active & LONGEST && cpu_of(cctx->number)->isolate.takes_applications && age_take_from(cctx, QUEUE_LONG)) ||
-		     (is_on(SORTED) && age_take_from(cctx, QUEUE_CPU + cctx->number));
-	cctx->looks_for_aged = cctx->took;
-	return cctx->took;
+	bctx->deadline = line_at(number)->vtime;
+	bctx->took = (bctx->has_pinned && age_take_from(bctx, QUEUE_PINNED | bctx->number)) || age_take_from(bctx, QUEUE_LINE | number) ||
+		     (nr_idle_class > 0 && age_take_from(bctx, QUEUE_LINE_IDLE | number)) ||
+		     (active & LONGEST && cpu_of(bctx->number)->isolate.takes_applications && age_take_from(bctx, QUEUE_LONG)) ||
+		     (is_on(SORTED) && age_take_from(bctx, QUEUE_CPU + bctx->number));
+	bctx->looks_for_aged = bctx->took;
+	return bctx->took;
 }
 
 #endif /* __TANDEM_QUEUES_AGE_H */

@@ -11,7 +11,7 @@
 #ifndef __TANDEM_QUEUES_CGROUPS_H
 #define __TANDEM_QUEUES_CGROUPS_H
 
-#include "../base/base.bpf.h"
+#include "../common/common.bpf.h"
 
 enum {
 	/* Groups beyond these count as the one above them. */

@@ -12,7 +12,7 @@
 #include "line.bpf.h"
 
 /* A task's deadline as of now, from the virtual clock of its line: the two may be of different ones. */
-static s64 core_due(struct task_struct *p, struct queues_task *task)
+static s64 core_due(struct task_struct *p, struct base_task *task)
 {
 	u64 ran = p->se.sum_exec_runtime - task->charged;
 
@@ -26,9 +26,9 @@ static __noinline bool core_before(struct task_struct *a, struct task_struct *b)
 
 	if (!one || !other)
 		return one;
-	if (one->queues.idles != other->queues.idles)
-		return other->queues.idles;
-	return core_due(a, &one->queues) < core_due(b, &other->queues);
+	if (one->base.idles != other->base.idles)
+		return other->base.idles;
+	return core_due(a, &one->base) < core_due(b, &other->base);
 }
 
 #endif /* __TANDEM_QUEUES_CORE_H */

@@ -31,7 +31,7 @@ static __always_inline struct home *home_at(u32 number)
 }
 
 /* Notes a task that waits in the line of its CPU, if there is room. */
-static __always_inline void home_note(struct task_struct *p, struct queues_task *task, u32 cpu, u64 place, u32 slice)
+static __always_inline void home_note(struct task_struct *p, struct base_task *task, u32 cpu, u64 place, u32 slice)
 {
 	struct home *home = home_at(cpu * HOMES);
 	u32 step;
@@ -49,7 +49,7 @@ static __always_inline void home_note(struct task_struct *p, struct queues_task 
 }
 
 /* Counts a task that woke, and is to wait in its line, as one of those that do, or no longer. */
-static __always_inline void home_count_woken(struct queues_task *task, bool woken)
+static __always_inline void home_count_woken(struct base_task *task, bool woken)
 {
 	if (task->woken == woken)
 		return;
@@ -58,7 +58,7 @@ static __always_inline void home_count_woken(struct queues_task *task, bool woke
 }
 
 /* A task no longer waits, if it did: nothing is noted of it. */
-static __always_inline void home_forget(struct queues_task *task)
+static __always_inline void home_forget(struct base_task *task)
 {
 	if (!task->waits)
 		return;

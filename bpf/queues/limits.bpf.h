@@ -8,8 +8,8 @@
  * What runs is charged at ticks and when it stops. So a group may use more than its quota, by a tick on each CPU; that is taken off its
  * next periods. The fair class hands out 5 ms at a time (sched_cfs_bandwidth_slice) and is as inexact. held.bpf.h has what waits.
  */
-#ifndef __TANDEM_LIMITS_H
-#define __TANDEM_LIMITS_H
+#ifndef __TANDEM_QUEUES_LIMITS_H
+#define __TANDEM_QUEUES_LIMITS_H
 
 #include "cgroups.bpf.h"
 
@@ -175,36 +175,36 @@ __noinline int limit_charge(u32 number, u64 ran)
 }
 
 /* Notes that what runs on a CPU is charged up to now. */
-static __always_inline void limit_note_charged(struct task_struct *p, struct queues_cpu *cctx)
+static __always_inline void limit_note_charged(struct task_struct *p, struct base_cpu *bctx)
 {
-	cctx->limit_charged = p->se.sum_exec_runtime;
-	cctx->limits_since = limits_since;
+	bctx->limit_charged = p->se.sum_exec_runtime;
+	bctx->limits_since = limits_since;
 }
 
 /* Charges what runs on a CPU for what it has run since it was last charged, but not for the time before there were limits. */
-static __always_inline void limit_ran(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
+static __always_inline void limit_ran(struct task_struct *p, struct base_task *task, struct base_cpu *bctx)
 {
-	if (task->cgroup && cctx->limits_since == limits_since)
-		limit_charge(task->cgroup, p->se.sum_exec_runtime - cctx->limit_charged);
-	limit_note_charged(p, cctx);
+	if (task->cgroup && bctx->limits_since == limits_since)
+		limit_charge(task->cgroup, p->se.sum_exec_runtime - bctx->limit_charged);
+	limit_note_charged(p, bctx);
 }
 
 /* What runs on a CPU has to stop: its group has used up its quota. */
-static __always_inline void limit_stops(struct task_struct *p, struct queues_cpu *cctx)
+static __always_inline void limit_stops(struct task_struct *p, struct base_cpu *bctx)
 {
 	p->scx.slice = 0;
-	cctx->limited = true;
+	bctx->limited = true;
 }
 
 /* A task begins to run. What waited while others used up the quota stops at once. */
-static __noinline void limit_begins(struct task_struct *p, struct queues_task *task, struct queues_cpu *cctx)
+static __noinline void limit_begins(struct task_struct *p, struct base_task *task, struct base_cpu *bctx)
 {
-	limit_note_charged(p, cctx);
-	cctx->limited = false;
+	limit_note_charged(p, bctx);
+	bctx->limited = false;
 	if (!task->cgroup || !limit_until(task->cgroup, bpf_ktime_get_ns()))
 		return;
-	limit_stops(p, cctx);
-	scx_bpf_kick_cpu(cctx->number, SCX_KICK_PREEMPT);
+	limit_stops(p, bctx);
+	scx_bpf_kick_cpu(bctx->number, SCX_KICK_PREEMPT);
 }
 
 static void limit_set_us(u32 number, u64 quota, u64 period, u64 burst)
@@ -263,4 +263,4 @@ void BPF_STRUCT_OPS(tandem_cgroup_set_bandwidth, struct cgroup *cgrp, u64 period
 		limit_set_us(number->number, quota_us, period_us, burst_us);
 }
 
-#endif /* __TANDEM_LIMITS_H */
+#endif /* __TANDEM_QUEUES_LIMITS_H */

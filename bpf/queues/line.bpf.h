@@ -5,7 +5,7 @@
 #ifndef __TANDEM_QUEUES_LINE_H
 #define __TANDEM_QUEUES_LINE_H
 
-#include "../base/cpu.bpf.h"
+#include "../common/cpu.bpf.h"
 #include "sets.bpf.h"
 
 enum {
@@ -52,7 +52,7 @@ u16 line_cpus[MAX_CPUS];
 /* The line of the fastest CPU for applications: where tasks of all lines wait together they do so by its clock. */
 u8 common_line;
 
-struct queues_cpu queues_cpus[MAX_CPUS];
+struct base_cpu base_cpus[MAX_CPUS];
 
 /* CPUs that are about to go, or have gone (hotplug.bpf.h). */
 bool gone[MAX_CPUS];
@@ -62,18 +62,18 @@ static __always_inline struct line *line_at(u32 number)
 	return &lines[number & (MAX_LINES - 1)];
 }
 
-static __always_inline struct queues_cpu *queues_cpu_of(u32 cpu)
+static __always_inline struct base_cpu *base_cpu_of(u32 cpu)
 {
-	return &queues_cpus[cpu & (MAX_CPUS - 1)];
+	return &base_cpus[cpu & (MAX_CPUS - 1)];
 }
 
 static __always_inline u32 line_of(u32 cpu)
 {
-	return queues_cpu_of(cpu)->line;
+	return base_cpu_of(cpu)->line;
 }
 
 /* The virtual clock that a task goes by. */
-static __always_inline u64 *line_clock(struct queues_task *task, struct line *line)
+static __always_inline u64 *line_clock(struct base_task *task, struct line *line)
 {
 	return task->idles ? &line->idle_vtime : &line->vtime;
 }
@@ -84,7 +84,7 @@ static __always_inline u64 line_place_in(u32 to, u64 place, u32 from)
 	return place + line_at(to)->vtime - line_at(from)->vtime;
 }
 
-static __noinline void line_change(struct queues_task *task, u32 number)
+static __noinline void line_change(struct base_task *task, u32 number)
 {
 	s64 apart = *line_clock(task, line_at(number)) - *line_clock(task, line_at(task->line));
 
@@ -99,7 +99,7 @@ static __noinline void line_change(struct queues_task *task, u32 number)
  * Takes a task to another line: with its virtual time, so that it has there what it has had less than others; or, where that would be a
  * loss or means nothing, with what it is ahead or behind.
  */
-static __always_inline void line_enter(struct queues_task *task, u32 number)
+static __always_inline void line_enter(struct base_task *task, u32 number)
 {
 	if (task->line != number)
 		line_change(task, number);
@@ -128,7 +128,7 @@ static __always_inline u32 line_random_cpu(struct line *line)
  * Bounds by @most what a task has saved up by sleep, by a clock that is at @now, and as much what it is ahead: it has run where those that
  * wait may not, and owes them nothing.
  */
-static __always_inline void line_bound_by(struct queues_task *task, u64 now, s64 most)
+static __always_inline void line_bound_by(struct base_task *task, u64 now, s64 most)
 {
 	s64 behind = now - task->vtime;
 
@@ -139,13 +139,13 @@ static __always_inline void line_bound_by(struct queues_task *task, u64 now, s64
 }
 
 /* The same by the clock of a line. */
-static __always_inline void line_bound(struct queues_task *task, struct line *line)
+static __always_inline void line_bound(struct base_task *task, struct line *line)
 {
 	line_bound_by(task, *line_clock(task, line), task->credit);
 }
 
 /* What a task has run since it woke, and @ran, ns. More than a second makes no difference. */
-static __always_inline u32 line_run(struct queues_task *task, u64 ran)
+static __always_inline u32 line_run(struct base_task *task, u64 ran)
 {
 	ran += task->ran;
 	return ran < NSEC_PER_SEC ? ran : NSEC_PER_SEC;
@@ -155,7 +155,7 @@ static __always_inline u32 line_run(struct queues_task *task, u64 ran)
  * Virtual time goes forward as tasks run, but not beyond what waits and is due first, @latest: it would lose what it is behind. A step
  * that another CPU's undoes is made good by the next.
  */
-static __always_inline void line_advance(struct queues_task *task, struct line *line, u64 latest)
+static __always_inline void line_advance(struct base_task *task, struct line *line, u64 latest)
 {
 	u64 *clock = line_clock(task, line), reached = vtime_before(latest, task->vtime) ? latest : task->vtime;
 
@@ -164,7 +164,7 @@ static __always_inline void line_advance(struct queues_task *task, struct line *
 }
 
 /* Bounds what sleep has saved up, or takes virtual time forward: one of these at most is to be done when a task begins to run. */
-static __always_inline void line_begin(struct queues_task *task, struct line *line, u64 latest)
+static __always_inline void line_begin(struct base_task *task, struct line *line, u64 latest)
 {
 	u64 now = *line_clock(task, line);
 	s64 behind = now - task->vtime;
@@ -176,36 +176,36 @@ static __always_inline void line_begin(struct queues_task *task, struct line *li
 }
 
 /* A CPU has nothing to do but for the idle class. */
-static __always_inline void line_goes_idle(struct queues_cpu *cctx)
+static __always_inline void line_goes_idle(struct base_cpu *bctx)
 {
-	if (cctx->idle_since)
+	if (bctx->idle_since)
 		return;
-	cctx->idle_since = bpf_ktime_get_ns();
-	cctx->idle_clock = line_at(cctx->line)->vtime;
+	bctx->idle_since = bpf_ktime_get_ns();
+	bctx->idle_clock = line_at(bctx->line)->vtime;
 }
 
 /*
  * The CPU has something to do again. A task of nice 0 could have run there meanwhile, and the clock is to be where that would be. Else
  * the clocks of lines that idle would fall behind others for good, and nobody could tell by them which line owes a turn.
  */
-static __noinline int line_stops_idling(struct queues_cpu *cctx)
+static __noinline int line_stops_idling(struct base_cpu *bctx)
 {
-	struct line *line = line_at(cctx->line);
-	u64 reached = cctx->idle_clock + (bpf_ktime_get_ns() - cctx->idle_since);
+	struct line *line = line_at(bctx->line);
+	u64 reached = bctx->idle_clock + (bpf_ktime_get_ns() - bctx->idle_since);
 
-	cctx->idle_since = 0;
+	bctx->idle_since = 0;
 	if (vtime_before(line->vtime, reached))
 		line->vtime = reached;
 	return 0;
 }
 
 /* A task begins to run on a CPU. */
-static __always_inline void line_hears_begin(struct queues_task *task, struct queues_cpu *cctx)
+static __always_inline void line_hears_begin(struct base_task *task, struct base_cpu *bctx)
 {
 	if (task->idles)
-		line_goes_idle(cctx);
-	else if (cctx->idle_since)
-		line_stops_idling(cctx);
+		line_goes_idle(bctx);
+	else if (bctx->idle_since)
+		line_stops_idling(bctx);
 }
 
 /* How long a task may run while @waiting wait in a line, ns. */
@@ -228,11 +228,11 @@ static void line_count_cpus(void)
 
 		if (!cpu_of(cpu)->isolate.takes_applications)
 			number = LINE_APART;
-		queues_cpu_of(cpu)->number = cpu;
-		queues_cpu_of(cpu)->line = number;
-		queues_cpu_of(cpu)->sibling = smt && sibling < nr_cpus ? sibling : NO_SIBLING;
-		queues_cpu_of(cpu)->capacity = facts_of(cpu)->capacity;
-		queues_cpu_of(cpu)->kind = cpu_of(cpu)->kind;
+		base_cpu_of(cpu)->number = cpu;
+		base_cpu_of(cpu)->line = number;
+		base_cpu_of(cpu)->sibling = smt && sibling < nr_cpus ? sibling : NO_SIBLING;
+		base_cpu_of(cpu)->capacity = facts_of(cpu)->capacity;
+		base_cpu_of(cpu)->kind = cpu_of(cpu)->kind;
 		line_at(number)->nr_cpus++;
 		line_at(number)->performance += facts_of(cpu)->performance;
 		if (number >= nr_lines && number != LINE_APART)
@@ -253,7 +253,7 @@ static void line_init(void)
 
 		line_cpus[(line->first + line->placed++) & (MAX_CPUS - 1)] = cpu;
 		line->speed = line->performance / (line->nr_cpus ?: 1);
-		line_goes_idle(queues_cpu_of(cpu));
+		line_goes_idle(base_cpu_of(cpu));
 	}
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sets of CPUs that tasks are confined to (affinity, cpusets), each with a virtual clock in each line (clocks.bpf.h).
+ * Sets of CPUs that tasks are confined to (affinity, cpusets), each with a virtual clock in each line (vclock.bpf.h).
  */
 #ifndef __TANDEM_QUEUES_SETS_H
 #define __TANDEM_QUEUES_SETS_H
@@ -20,14 +20,14 @@ struct cpus_set {
 	u64 key;
 	/* Virtual time of what began to run of its tasks with the most. */
 	u64 vtime;
-	/* How far that is behind the line's clock, and farther than is near (clocks.bpf.h), in the mean. */
+	/* How far that is behind the line's clock, and farther than is near (vclock.bpf.h), in the mean. */
 	u64 far;
 };
 
 /* Sets of several CPUs; and, behind them, of one CPU each. */
 struct cpus_set cpus_sets[MAX_SETS + MAX_CPUS];
 
-static __always_inline struct cpus_set *set_of(struct queues_task *task)
+static __always_inline struct cpus_set *set_of(struct base_task *task)
 {
 	u32 number = task->set - 1;
 
@@ -70,13 +70,13 @@ static __noinline u32 set_find(u64 key)
 }
 
 /* A task that is confined to several CPUs comes to a line. */
-static __always_inline void set_enter(struct queues_task *task, u32 line)
+static __always_inline void set_enter(struct base_task *task, u32 line)
 {
 	task->set = 1 + set_find(set_mix(task->set_key, line) | 1);
 }
 
 /* Notes to which CPUs a task is confined. */
-static __noinline int set_note(struct task_struct *p, struct queues_task *task)
+static __noinline int set_note(struct task_struct *p, struct base_task *task)
 {
 	task->set = 0;
 	task->set_key = 0;

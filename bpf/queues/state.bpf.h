@@ -8,7 +8,7 @@
 #include "../include/scx.bpf.h"
 
 /* A task. Virtual times are those of its line (line.bpf.h). */
-struct queues_task {
+struct base_task {
 	/* Its virtual time when it was last charged, and what it had run by then, ns. */
 	u64 vtime;
 	u64 charged;
@@ -80,7 +80,7 @@ enum {
 };
 
 /* A CPU, on a cache line of its own. */
-struct queues_cpu {
+struct base_cpu {
 	/* Virtual deadline of what runs; and its `charged`. */
 	u64 deadline;
 	u64 charged;
@@ -91,7 +91,7 @@ struct queues_cpu {
 	u16 util;
 	u16 asked;
 	u32 lost;
-	/* queues_task.burst of what runs, where CPUs differ, ns. */
+	/* base_task.burst of what runs, where CPUs differ, ns. */
 	u32 burst;
 	/* Utilisation of a task for which the CPU is too slow. */
 	u16 too_much;
@@ -129,7 +129,7 @@ struct queues_cpu {
 	bool takes_dear;
 	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
 	bool keeps;
-	/* queues_task.pulled of what runs, unless the CPU has been missed since; others take it away. */
+	/* base_task.pulled of what runs, unless the CPU has been missed since; others take it away. */
 	bool pulled;
 	/* What runs goes on whatever waits, and is counted in `line.nr_held`. */
 	bool held;

@@ -49,13 +49,13 @@ static __always_inline bool waiting_may(struct task_struct *p, u32 cpu)
 /* The place by deadline of the first task that waits in a queue and may run on a CPU; whether there is one among the first few. */
 static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 {
-	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	struct base_cpu *bctx = base_cpu_of(cpu);
 	struct task_struct *first;
 	bool found = false;
 
 	/* The verifier does not follow that it is there if something was found. */
 	*place = 0;
-	cctx->looks_left = WAITING_PASSED;
+	bctx->looks_left = WAITING_PASSED;
 	bpf_rcu_read_lock();
 	for_queued(it, first, queue) {
 		if (waiting_may(first, cpu)) {
@@ -63,7 +63,7 @@ static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 			found = true;
 			break;
 		}
-		if (!cctx->looks_left--)
+		if (!bctx->looks_left--)
 			break;
 	}
 	bpf_rcu_read_unlock();
@@ -128,12 +128,12 @@ __noinline int waiting_home(s32 cpu, struct waiting *waiting __arg_nonnull)
  */
 __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
-	struct queues_cpu *cctx = queues_cpu_of(cpu);
+	struct base_cpu *bctx = base_cpu_of(cpu);
 	struct task_struct *p;
 
-	cctx->looks_left = WAITING_PASSED;
-	for_queued(it, p, QUEUE_LINE | cctx->line) {
-		if (!cctx->looks_left--)
+	bctx->looks_left = WAITING_PASSED;
+	for_queued(it, p, QUEUE_LINE | bctx->line) {
+		if (!bctx->looks_left--)
 			break;
 		if (waiting->any) {
 			if (vtime_before(waiting->until, p->scx.dsq_vtime))
@@ -150,7 +150,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 		if (!waiting_may(p, cpu))
 			continue;
 		waiting->any = true;
-		cctx->looks_left = WAITING_MOST;
+		bctx->looks_left = WAITING_MOST;
 		waiting->first = waiting->place = p->scx.dsq_vtime;
 		waiting->own = waiting_leeway(p->scx.slice);
 		waiting->usual = waiting_usual(p->scx.slice);
@@ -158,23 +158,23 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 			break;
 		waiting->leeway = waiting->own;
 		waiting_home(cpu, waiting);
-		if (p->scx.slice >= SLICE_LONE || line_at(cctx->line)->nr_woken <= 0)
+		if (p->scx.slice >= SLICE_LONE || line_at(bctx->line)->nr_woken <= 0)
 			break;
 	}
 	return 0;
 }
 
 /* Takes what `waiting_look` has found; whether that, or at least the first one, could be had. */
-static __always_inline bool waiting_take(struct queues_cpu *cctx, struct waiting *waiting)
+static __always_inline bool waiting_take(struct base_cpu *bctx, struct waiting *waiting)
 {
 	if (waiting->pid) {
-		if (home_take(cctx->number, waiting->pid, waiting->place))
+		if (home_take(bctx->number, waiting->pid, waiting->place))
 			return true;
 		/* It has gone another way, as what another class takes over. */
 		if (waiting->home)
 			home_at(waiting->home - 1)->pid = 0;
 	}
-	return dsq_move_to_local(QUEUE_LINE | cctx->line);
+	return dsq_move_to_local(QUEUE_LINE | bctx->line);
 }
 
 #endif /* __TANDEM_QUEUES_WAITING_H */

@@ -44,14 +44,14 @@ static const u32 nice_weights[NR_NICES] = {
 s32 nr_idle_class;
 
 /* A task becomes one of the idle class, or ceases to be one. */
-static __noinline void weight_change_class(struct queues_task *task, bool idles)
+static __noinline void weight_change_class(struct base_task *task, bool idles)
 {
 	task->idles = idles;
 	__sync_fetch_and_add(&nr_idle_class, idles ? 1 : -1);
 }
 
 /* Notes the most that sleep saves up; a task's leeway is half of that, the virtual time of 20 ms of its work (waiting.bpf.h). */
-static __always_inline void weight_set_credit(struct queues_task *task, u64 credit)
+static __always_inline void weight_set_credit(struct base_task *task, u64 credit)
 {
 	u64 less = credit >> (1 + LEEWAY_SHIFT);
 
@@ -60,13 +60,13 @@ static __always_inline void weight_set_credit(struct queues_task *task, u64 cred
 }
 
 /* What is given to a task that woke and waits: more than to any other, by what tells its leeway. */
-static __always_inline u32 weight_woken_slice(struct queues_task *task)
+static __always_inline u32 weight_woken_slice(struct base_task *task)
 {
 	return SLICE_LONE + (SLICE_LONE - 1 - task->slice);
 }
 
 /* Notes a task's weight. scx.weight would not do: it is a round number of percent, 1 for each nice value from 17 on. */
-static void weight_note(struct task_struct *p, struct queues_task *task)
+static void weight_note(struct task_struct *p, struct base_task *task)
 {
 	u32 nice = p->static_prio - MAX_RT_PRIO;
 	/*
@@ -83,7 +83,7 @@ static void weight_note(struct task_struct *p, struct queues_task *task)
 }
 
 /* The virtual time of @ns of a task's work. */
-static __always_inline u64 weight_charge(struct queues_task *task, u64 ns)
+static __always_inline u64 weight_charge(struct base_task *task, u64 ns)
 {
 	u64 charge = (ns * task->pace) >> WEIGHT_SHIFT;
 
@@ -91,14 +91,14 @@ static __always_inline u64 weight_charge(struct queues_task *task, u64 ns)
 }
 
 /* The same for a task of a group, where the group's share may have changed. */
-static __noinline void weight_request_in_group(struct queues_task *task, u32 burst)
+static __noinline void weight_request_in_group(struct base_task *task, u32 burst)
 {
 	task->request = weight_charge(task, burst);
 	weight_set_credit(task, weight_charge(task, CREDIT_NS));
 }
 
 /* Works out what a task's deadlines are made of. */
-static __always_inline void weight_request(struct queues_task *task)
+static __always_inline void weight_request(struct base_task *task)
 {
 	u32 burst = task->burst < REQUEST_MOST ? task->burst : REQUEST_MOST;
 

@@ -2,10 +2,10 @@
 /*
  * Which CPU gives way to a serial thread: the fastest one whose task ranks lowest (Morad et al., section VII).
  */
-#ifndef __TANDEM_CLAIM_H
-#define __TANDEM_CLAIM_H
+#ifndef __TANDEM_SERIAL_CLAIM_H
+#define __TANDEM_SERIAL_CLAIM_H
 
-#include "../base/place.bpf.h"
+#include "../place/kind.bpf.h"
 #include "../queues/line.bpf.h"
 #include "seniority.bpf.h"
 
@@ -22,7 +22,7 @@ static __always_inline enum dearness dearness_of(u32 cpu)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
 
-	if (!cctx->pid || cctx->claimed || queues_cpu_of(cpu)->wanted_by || !cctx->isolate.takes_applications || cctx->rank == RANK_SERIAL)
+	if (!cctx->pid || cctx->claimed || base_cpu_of(cpu)->wanted_by || !cctx->isolate.takes_applications || cctx->rank == RANK_SERIAL)
 		return DEAR_MOST;
 	if (cctx->rank == RANK_JUNIOR)
 		return DEAR_JUNIOR;
@@ -55,4 +55,4 @@ static s32 claim_find(struct task_struct *p, u32 limit)
 	return found;
 }
 
-#endif /* __TANDEM_CLAIM_H */
+#endif /* __TANDEM_SERIAL_CLAIM_H */

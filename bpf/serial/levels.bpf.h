@@ -6,10 +6,10 @@
  * 0. Here a serial phase goes first where it is lighter than the threads that CPUs run, on average, by less than ten
  * levels; else it waits as any other thread. A group's weight counts as a nice value does.
  */
-#ifndef __TANDEM_LEVELS_H
-#define __TANDEM_LEVELS_H
+#ifndef __TANDEM_SERIAL_LEVELS_H
+#define __TANDEM_SERIAL_LEVELS_H
 
-#include "../queues/bits.bpf.h"
+#include "../common/bits.bpf.h"
 #include "../queues/line.bpf.h"
 
 enum {
@@ -50,7 +50,7 @@ static __noinline int levels_change(struct cpu_ctx *cctx, u64 credit)
 }
 
 /* A thread begins to run that is in no serial phase: one that counted itself would raise itself. */
-static __always_inline void levels_running(struct cpu_ctx *cctx, struct queues_task *task)
+static __always_inline void levels_running(struct cpu_ctx *cctx, struct base_task *task)
 {
 	if (cctx->serial.credit != task->credit)
 		levels_change(cctx, task->credit);
@@ -70,4 +70,4 @@ static void levels_init(void)
 		levels_change(cpu_of(cpu), CREDIT_NS);
 }
 
-#endif /* __TANDEM_LEVELS_H */
+#endif /* __TANDEM_SERIAL_LEVELS_H */

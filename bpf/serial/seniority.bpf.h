@@ -19,10 +19,10 @@
  * Where run queues are sorted there is no senior: threads of one program are mostly alike, and CPUs that run one
  * program alone are what sorting avoids.
  */
-#ifndef __TANDEM_SENIORITY_H
-#define __TANDEM_SENIORITY_H
+#ifndef __TANDEM_SERIAL_SENIORITY_H
+#define __TANDEM_SERIAL_SENIORITY_H
 
-#include "../base/phase.bpf.h"
+#include "../common/phase.bpf.h"
 #include "../queues/line.bpf.h"
 
 enum {
@@ -194,7 +194,7 @@ static void seniority_ceased(struct group *group, u32 tgid)
 static __always_inline u32 seniority_weight_of(struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
-	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / ((tctx ? tctx->queues.credit : 0) ?: CREDIT_NS);
+	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / ((tctx ? tctx->base.credit : 0) ?: CREDIT_NS);
 
 	return weight ?: 1;
 }
@@ -267,4 +267,4 @@ static __always_inline bool is_junior(struct task_struct *p, struct group *group
 	return seniority_whole_phase ? slot->full > 0 : ready >= phase_full;
 }
 
-#endif /* __TANDEM_SENIORITY_H */
+#endif /* __TANDEM_SERIAL_SENIORITY_H */

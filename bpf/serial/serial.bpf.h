@@ -6,8 +6,8 @@
  * from whatever ranks lower, and keeps it while no other serial thread waits. The paper's ten levels of priority do
  * the same in the scheduler that it changed. What serial phases may take from others is limited (share.bpf.h).
  */
-#ifndef __TANDEM_SERIAL_H
-#define __TANDEM_SERIAL_H
+#ifndef __TANDEM_SERIAL_SERIAL_H
+#define __TANDEM_SERIAL_SERIAL_H
 
 #include "claim.bpf.h"
 #include "levels.bpf.h"
@@ -40,7 +40,7 @@ static __always_inline bool serial_goes_first(struct task_ctx *tctx, struct grou
 {
 	if (!serial_single && !phase_has_been_parallel(group))
 		return false;
-	tctx->serial.light = !levels_suffice(levels_of(tctx->queues.credit));
+	tctx->serial.light = !levels_suffice(levels_of(tctx->base.credit));
 	return !tctx->serial.light;
 }
 
@@ -92,7 +92,7 @@ static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
  * Has a thread that waited as a junior wait in the line where it ran, or, where CPUs are unequal, in that of the fastest
  * CPU. It has saved nothing up: the senior before ran on its time (seniority_charge).
  */
-static __always_inline void serial_promote_junior(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct queues_task *task)
+static __always_inline void serial_promote_junior(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct base_task *task)
 {
 	u32 number = line_of(scx_bpf_task_cpu(p));
 
@@ -119,10 +119,10 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 			/* See insert_on. */
 			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 		} else {
-			dsq_move_vtime(it, p, QUEUE_SERIAL, line_place_in(common_line, p->scx.dsq_vtime, tctx->queues.line));
+			dsq_move_vtime(it, p, QUEUE_SERIAL, line_place_in(common_line, p->scx.dsq_vtime, tctx->base.line));
 		}
 	} else if (rank == RANK_NORMAL && queue == QUEUE_JUNIOR && tctx) {
-		serial_promote_junior(it, p, &tctx->queues);
+		serial_promote_junior(it, p, &tctx->base);
 	} else {
 		return;
 	}
@@ -160,7 +160,7 @@ static bool serial_keeps(u32 cpu, struct task_struct *prev)
 	struct cpu_ctx *cctx = cpu_of(cpu);
 	struct task_ctx *tctx;
 
-	if (!is_queued(prev) || cctx->rank != RANK_SERIAL || queues_cpu_of(cpu)->wanted_by)
+	if (!is_queued(prev) || cctx->rank != RANK_SERIAL || base_cpu_of(cpu)->wanted_by)
 		return false;
 	tctx = task_of(prev);
 	if (!tctx)
@@ -205,14 +205,14 @@ static void serial_raise_running(u32 tgid)
 		if (cctx->tgid != tgid || !cctx->pid || !levels_suffice(cctx->serial.level))
 			continue;
 		cctx->rank = RANK_SERIAL;
-		queues_cpu_of(cpu)->deadline = line_at(line_of(cpu))->vtime - SERIAL_FIRST_NS;
-		if (!cctx->kind || queues_cpu_of(cpu)->wanted_by || share_is_spent())
+		base_cpu_of(cpu)->deadline = line_at(line_of(cpu))->vtime - SERIAL_FIRST_NS;
+		if (!cctx->kind || base_cpu_of(cpu)->wanted_by || share_is_spent())
 			continue;
 		faster = claim_find(0, cctx->kind);
 		if (faster < 0)
 			continue;
 		cpu_of(faster)->claimed = true;
-		queues_cpu_of(cpu)->wanted_by = (faster + 1) | WANTED_IN_TURN;
+		base_cpu_of(cpu)->wanted_by = (faster + 1) | WANTED_IN_TURN;
 		count(TANDEM_STAT_SERIAL_RAISED);
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 	}
@@ -260,7 +260,7 @@ static __noinline int serial_tick(struct task_struct *p)
 		return 0;
 	cctx->serial.senior = senior;
 	tctx = task_of(p);
-	if (!tctx || tctx->queues.idles || cctx->rank != RANK_NORMAL || serial_rank(p, tctx) != RANK_JUNIOR)
+	if (!tctx || tctx->base.idles || cctx->rank != RANK_NORMAL || serial_rank(p, tctx) != RANK_JUNIOR)
 		return 0;
 	cctx->rank = RANK_JUNIOR;
 	p->scx.slice = 0;
@@ -275,4 +275,4 @@ static void serial_stopping(struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran
 	seniority_pass_on();
 }
 
-#endif /* __TANDEM_SERIAL_H */
+#endif /* __TANDEM_SERIAL_SERIAL_H */

@@ -6,10 +6,10 @@
  * A credit that fills with serial_share_pct of all CPUs' time and that serial threads spend. Without credit they still
  * run where no other task waits, but no longer before others and not in their place.
  */
-#ifndef __TANDEM_SHARE_H
-#define __TANDEM_SHARE_H
+#ifndef __TANDEM_SERIAL_SHARE_H
+#define __TANDEM_SERIAL_SHARE_H
 
-#include "../base/base.bpf.h"
+#include "../common/common.bpf.h"
 
 enum {
 	/* The credit holds what fills it in this time; no more can be saved up, ns. */
@@ -61,4 +61,4 @@ static bool share_is_spent(void)
 	return share_credit <= 0;
 }
 
-#endif /* __TANDEM_SHARE_H */
+#endif /* __TANDEM_SERIAL_SHARE_H */

@@ -9,11 +9,11 @@
  * with the least intensity, so that sums are even, or, as the paper has it, so that each CPU has tasks of different
  * intensity (sorted_balance).
  */
-#ifndef __TANDEM_BALANCE_H
-#define __TANDEM_BALANCE_H
+#ifndef __TANDEM_SORTED_BALANCE_H
+#define __TANDEM_SORTED_BALANCE_H
 
 #include "pairs.bpf.h"
-#include "../base/counters.bpf.h"
+#include "../clocks/counters.bpf.h"
 
 enum {
 	/* How different tasks must be to be worth it, of 1024. */
@@ -233,4 +233,4 @@ __noinline int balance_steal(u32 cpu)
 	return false;
 }
 
-#endif /* __TANDEM_BALANCE_H */
+#endif /* __TANDEM_SORTED_BALANCE_H */

@@ -5,8 +5,8 @@
  * Each task runs once in an epoch, for a part of what is left of it in proportion to its weight: all CPUs come to the end together, those
  * with fewer tasks by longer turns. What makes a CPU late, or leaves it with nothing to do too early, is made good within the next turns.
  */
-#ifndef __TANDEM_EPOCHS_H
-#define __TANDEM_EPOCHS_H
+#ifndef __TANDEM_SORTED_EPOCHS_H
+#define __TANDEM_SORTED_EPOCHS_H
 
 #include "balance.bpf.h"
 
@@ -87,4 +87,4 @@ __noinline int epoch_first(u32 cpu)
 	return -1;
 }
 
-#endif /* __TANDEM_EPOCHS_H */
+#endif /* __TANDEM_SORTED_EPOCHS_H */

@@ -6,10 +6,10 @@
  * An odd one is a pair of its own. Only time keeps a pair in step: both CPUs plan their turns to finish when the pair's epoch
  * ends. The others of a chip's P pairs are p/P of an epoch behind the first one.
  */
-#ifndef __TANDEM_PAIRS_H
-#define __TANDEM_PAIRS_H
+#ifndef __TANDEM_SORTED_PAIRS_H
+#define __TANDEM_SORTED_PAIRS_H
 
-#include "../base/base.bpf.h"
+#include "../common/common.bpf.h"
 
 /* The longest epoch, ns: with so many tasks that each would wait for longer, slices are shorter instead. */
 #define MAX_EPOCH (5ULL * NSEC_PER_SEC)
@@ -250,4 +250,4 @@ static u64 pair_ends(u32 cpu, u64 now)
 	return ends;
 }
 
-#endif /* __TANDEM_PAIRS_H */
+#endif /* __TANDEM_SORTED_PAIRS_H */

@@ -11,11 +11,13 @@
  * from the average as its turn begins waits in the line the next time, where the base gives it what it is owed, on whichever CPU of the
  * line, or has it wait.
  */
-#ifndef __TANDEM_SORTED_H
-#define __TANDEM_SORTED_H
+#ifndef __TANDEM_SORTED_SORTED_H
+#define __TANDEM_SORTED_SORTED_H
 
 #include "epochs.bpf.h"
-#include "../queues/queues.bpf.h"
+#include "../base/dispatch.bpf.h"
+#include "../base/enqueue.bpf.h"
+#include "../base/running.bpf.h"
 
 enum {
 	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
@@ -48,21 +50,21 @@ static __always_inline u64 sorted_due(u32 number)
 }
 
 /* The place of what is due first in a CPU's line, or for its turn there; whether something waits. */
-static __always_inline bool sorted_first(struct queues_cpu *cctx, u64 *place)
+static __always_inline bool sorted_first(struct base_cpu *bctx, u64 *place)
 {
-	bool waits = waiting_first(cctx->number, QUEUE_LINE | cctx->line, place);
+	bool waits = waiting_first(bctx->number, QUEUE_LINE | bctx->line, place);
 	u64 due;
 
-	if (!sorted_waits(cctx->number))
+	if (!sorted_waits(bctx->number))
 		return waits;
-	due = sorted_due(cctx->line);
+	due = sorted_due(bctx->line);
 	if (!waits || vtime_before(due, *place))
 		*place = due;
 	return true;
 }
 
 /* A task's weight in its epoch, 1024 for nice 0: with its group's share, as the base has it in what sleep saves up. */
-static __always_inline u32 sorted_weight(struct queues_task *task)
+static __always_inline u32 sorted_weight(struct base_task *task)
 {
 	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / (task->credit ?: 1);
 
@@ -75,7 +77,7 @@ static __always_inline u32 sorted_weight(struct queues_task *task)
  */
 static __always_inline bool sorted_suits(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
 {
-	return tctx->counted.measured && !tctx->sorted.apart && !tctx->queues.idles && tctx->queues.ran >= SLICE_LONE &&
+	return tctx->counted.measured && !tctx->sorted.apart && !tctx->base.idles && tctx->base.ran >= SLICE_LONE &&
 	       p->nr_cpus_allowed > 1 && !must_stay(p) && rq_of(cpu)->exists && place_of(tctx) == PLACE_APPLICATION &&
 	       sorted_is_worth_it(cpu);
 }
@@ -90,17 +92,17 @@ static __noinline int sorted_insert(struct task_struct *p, struct task_ctx *tctx
 	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
 	rq_uncount(turn);
 	turn->takes_part = true;
-	turn->weight = sorted_weight(&tctx->queues);
+	turn->weight = sorted_weight(&tctx->base);
 	turn->intensity = tctx->counted.traffic;
 	rq_count(rq, turn, cpu, epoch);
 	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
 			 turn->rest ? epoch << 16 : rq_key(rq, epoch, turn->intensity), enq_flags);
-	queues_kick(idle_pick_waiting(p, &tctx->queues, cpu), line_of(cpu));
+	base_kick(idle_pick_waiting(p, &tctx->base, cpu), line_of(cpu));
 	return 0;
 }
 
 /* The virtual time of a slice, the task's own or that of nice 0 if that is longer. */
-static __always_inline u64 sorted_slice(struct queues_task *task)
+static __always_inline u64 sorted_slice(struct base_task *task)
 {
 	u64 pace = task->credit / (CREDIT_NS / 1024);
 
@@ -110,7 +112,7 @@ static __always_inline u64 sorted_slice(struct queues_task *task)
 /* Whether a task that has just run has had less than others all the same, as it slept: it does not wait for a turn. */
 static __always_inline bool sorted_is_owed(struct task_ctx *tctx)
 {
-	return !tctx->sorted.takes_part && vtime_before(tctx->queues.vtime, sorted_clock(tctx->queues.line));
+	return !tctx->sorted.takes_part && vtime_before(tctx->base.vtime, sorted_clock(tctx->base.line));
 }
 
 /*
@@ -119,13 +121,13 @@ static __always_inline bool sorted_is_owed(struct task_ctx *tctx)
  */
 static __noinline int sorted_settle(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
 {
-	struct queues_task *task = &tctx->queues;
+	struct base_task *task = &tctx->base;
 	u32 number = line_of(cpu);
 
 	line_enter(task, number);
 	tctx->sorted.settles = true;
-	dsq_insert_vtime(p, QUEUE_LINE | number, task->slice, task->vtime + task->request + queues_chance(task), enq_flags);
-	queues_kick(idle_pick_waiting(p, task, cpu), number);
+	dsq_insert_vtime(p, QUEUE_LINE | number, task->slice, task->vtime + task->request + base_chance(task), enq_flags);
+	base_kick(idle_pick_waiting(p, task, cpu), number);
 	return 0;
 }
 
@@ -137,7 +139,7 @@ static __always_inline bool sorted_enqueue(struct task_struct *p, struct task_ct
 	bool apart = tctx->sorted.apart;
 
 	tctx->sorted.apart = tctx->sorted.settles = false;
-	if (tctx->queues.ran_on && !(enq_flags & SCX_ENQ_LAST) && sorted_suits(p, tctx, cpu)) {
+	if (tctx->base.ran_on && !(enq_flags & SCX_ENQ_LAST) && sorted_suits(p, tctx, cpu)) {
 		if (!apart && !sorted_is_owed(tctx)) {
 			sorted_insert(p, tctx, cpu, enq_flags);
 			return true;
@@ -162,83 +164,83 @@ static __always_inline u64 sorted_rest(struct task_struct *p, struct sorted_task
 }
 
 /* Lets what runs go on for @slice ns of its turn. Its distance to the clock is not bounded, as above. */
-static __always_inline void sorted_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx, u64 slice)
+static __always_inline void sorted_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct base_cpu *bctx, u64 slice)
 {
-	line_advance(&tctx->queues, line_at(cctx->line), sorted_clock(cctx->line));
-	queues_keeps(prev, &tctx->queues, cctx);
+	line_advance(&tctx->base, line_at(bctx->line), sorted_clock(bctx->line));
+	base_keeps(prev, &tctx->base, bctx);
 	prev->scx.slice = slice;
 	tctx->sorted.until = prev->se.sum_exec_runtime + slice;
 }
 
 /* The last task of an epoch goes on if its place in the next one is the first. */
-static __noinline int sorted_begins_next(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
+static __noinline int sorted_begins_next(struct task_struct *prev, struct task_ctx *tctx, struct base_cpu *bctx)
 {
-	struct run_queue *rq = rq_of(cctx->number);
+	struct run_queue *rq = rq_of(bctx->number);
 	u64 now = bpf_ktime_get_ns();
 	u32 weight;
 	s32 first;
 
 	if (rq->left > 0)
 		return false;
-	first = epoch_first(cctx->number);
+	first = epoch_first(bctx->number);
 	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
 		return false;
-	weight = sorted_weight(&tctx->queues);
-	epoch_begin(rq, cctx->number, weight, now);
-	sorted_goes_on(prev, tctx, cctx, epoch_turn(rq, weight, now));
+	weight = sorted_weight(&tctx->base);
+	epoch_begin(rq, bctx->number, weight, now);
+	sorted_goes_on(prev, tctx, bctx, epoch_turn(rq, weight, now));
 	count(TANDEM_STAT_SORTED_TURNS);
 	return true;
 }
 
 /* Takes what may run here only, or something of the idle class, if that is due before @due and the line. */
-static __noinline int sorted_take_unusual(struct queues_cpu *cctx, u64 due)
+static __noinline int sorted_take_unusual(struct base_cpu *bctx, u64 due)
 {
-	u32 cpu = cctx->number, number = cctx->line;
+	u32 cpu = bctx->number, number = bctx->line;
 	u64 pinned, first;
 
-	if (cctx->has_pinned) {
+	if (bctx->has_pinned) {
 		bool waits = waiting_first(cpu, QUEUE_PINNED | cpu, &pinned);
 
 		if (!waits) {
-			cctx->has_pinned = false;
+			bctx->has_pinned = false;
 		} else if (vtime_before(pinned, due) &&
 			   !(waiting_first(cpu, QUEUE_LINE | number, &first) && vtime_before(first, pinned))) {
-			cctx->deadline = pinned;
-			cctx->took = dsq_move_to_local(QUEUE_PINNED | cpu);
-			return cctx->took;
+			bctx->deadline = pinned;
+			bctx->took = dsq_move_to_local(QUEUE_PINNED | cpu);
+			return bctx->took;
 		}
 	}
-	return queues_idle_class_due(line_at(number), number) && dsq_move_to_local(QUEUE_LINE_IDLE | number);
+	return base_idle_class_due(line_at(number), number) && dsq_move_to_local(QUEUE_LINE_IDLE | number);
 }
 
 /* Takes something from the line if it is due before @due: before what runs, if @task goes on else, and has its leeway. */
-static __noinline int sorted_take_line(struct queues_cpu *cctx, struct queues_task *task, u64 due)
+static __noinline int sorted_take_line(struct base_cpu *bctx, struct base_task *task, u64 due)
 {
 	u64 leeway = task ? waiting_leeway(task->slice) : 0;
 	struct waiting waiting = {};
 
-	if (!scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line))
+	if (!scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line))
 		return false;
-	waiting_look(cctx->number, &waiting);
+	waiting_look(bctx->number, &waiting);
 	if (!waiting.any)
 		return false;
 	leeway = waiting_least(waiting.leeway, leeway);
 	if (!vtime_before(waiting.place + leeway, due)) {
 		if (task)
-			queues_stays(task, cctx, waiting.place + leeway);
+			base_stays(task, bctx, waiting.place + leeway);
 		return false;
 	}
-	cctx->deadline = waiting.first;
-	cctx->took = waiting_take(cctx, &waiting);
-	return cctx->took;
+	bctx->deadline = waiting.first;
+	bctx->took = waiting_take(bctx, &waiting);
+	return bctx->took;
 }
 
 /* Takes the next one of those that wait for turns on this CPU. */
-static __always_inline bool sorted_take_turn(struct queues_cpu *cctx)
+static __always_inline bool sorted_take_turn(struct base_cpu *bctx)
 {
-	cctx->deadline = sorted_clock(cctx->line);
-	cctx->took = dsq_move_to_local(QUEUE_CPU + cctx->number);
-	return cctx->took;
+	bctx->deadline = sorted_clock(bctx->line);
+	bctx->took = dsq_move_to_local(QUEUE_CPU + bctx->number);
+	return bctx->took;
 }
 
 static __always_inline bool sorted_steal_from(u32 cpu, u32 other)
@@ -262,7 +264,7 @@ __noinline int sorted_steal(u32 cpu)
 }
 
 /* How much of what a task is ahead counts in the average: virtual time of what weighs little is coarse. */
-static __always_inline s64 sorted_counts(struct queues_task *task, u32 cpu, s64 ahead)
+static __always_inline s64 sorted_counts(struct base_task *task, u32 cpu, s64 ahead)
 {
 	struct run_queue *rq = rq_of(cpu);
 	u64 weight = sorted_weight(task), mean = rq->all_weight / ((rq->nr_waiting > 0 ? (u32)rq->nr_waiting : 0) + 1);
@@ -272,15 +274,15 @@ static __always_inline s64 sorted_counts(struct queues_task *task, u32 cpu, s64 
 }
 
 /* Notes how far a task is from those that have turns; the average follows. */
-static __noinline int sorted_compare(struct task_ctx *tctx, struct queues_cpu *cctx)
+static __noinline int sorted_compare(struct task_ctx *tctx, struct base_cpu *bctx)
 {
-	struct queues_task *task = &tctx->queues;
-	u64 clock = sorted_clock(cctx->line), most = SORTED_APART * sorted_slice(task);
+	struct base_task *task = &tctx->base;
+	u64 clock = sorted_clock(bctx->line), most = SORTED_APART * sorted_slice(task);
 	s64 ahead = task->vtime - clock;
 
 	tctx->sorted.apart = ahead > (s64)most || -ahead > (s64)most;
-	sorted_vtimes[cctx->line] = clock + sorted_counts(task, cctx->number, ahead);
-	if (cctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
+	sorted_vtimes[bctx->line] = clock + sorted_counts(task, bctx->number, ahead);
+	if (bctx->has_lines && vtime_before(task->vtime + most, line_at(steal_random_line())->vtime))
 		tctx->sorted.apart = true;
 	return 0;
 }
@@ -293,7 +295,7 @@ static __noinline int sorted_is_behind(u32 other, struct task_ctx *than)
 	for_queued(it, p, QUEUE_CPU + (other & (MAX_CPUS - 1))) {
 		struct task_ctx *tctx = task_of(p);
 
-		return tctx && vtime_before(tctx->queues.vtime + sorted_slice(&tctx->queues), than->queues.vtime);
+		return tctx && vtime_before(tctx->base.vtime + sorted_slice(&tctx->base), than->base.vtime);
 	}
 	return false;
 }
@@ -337,43 +339,43 @@ static __noinline int sorted_even(u32 cpu, struct task_ctx *prev)
 }
 
 /* Something waits for its turn on this CPU: whether that, or something from the line, or what ran until now, runs next. */
-static __noinline int sorted_dispatch_turns(struct task_struct *prev, struct task_ctx *tctx, struct queues_cpu *cctx)
+static __noinline int sorted_dispatch_turns(struct task_struct *prev, struct task_ctx *tctx, struct base_cpu *bctx)
 {
-	struct run_queue *rq = rq_of(cctx->number);
-	struct queues_task *task = tctx ? &tctx->queues : 0;
-	u64 due = sorted_due(cctx->line);
+	struct run_queue *rq = rq_of(bctx->number);
+	struct base_task *task = tctx ? &tctx->base : 0;
+	u64 due = sorted_due(bctx->line);
 
-	if (sorted_take_line(cctx, 0, due))
+	if (sorted_take_line(bctx, 0, due))
 		return true;
-	if (task && queues_take_owed(cctx, task, due, waiting_leeway(task->slice)))
+	if (task && base_take_owed(bctx, task, due, waiting_leeway(task->slice)))
 		return true;
 	if (rq->balance) {
 		rq->balance = false;
-		if (sorted_even(cctx->number, tctx))
+		if (sorted_even(bctx->number, tctx))
 			return true;
 	}
-	if (task && cpu_of(cctx->number)->rank == RANK_NORMAL) {
-		if (sorted_suits(prev, tctx, cctx->number)) {
-			if (sorted_begins_next(prev, tctx, cctx))
+	if (task && cpu_of(bctx->number)->rank == RANK_NORMAL) {
+		if (sorted_suits(prev, tctx, bctx->number)) {
+			if (sorted_begins_next(prev, tctx, bctx))
 				return true;
 		} else if (!tctx->sorted.apart && vtime_before(task->vtime + task->request, due)) {
-			queues_goes_on(prev, task, cctx, sorted_clock(cctx->line));
+			base_goes_on(prev, task, bctx, sorted_clock(bctx->line));
 			return true;
 		}
 	}
-	return sorted_take_turn(cctx);
+	return sorted_take_turn(bctx);
 }
 
 /* Gives a CPU what runs next, where sorting has a say; false: it has none. */
-static __noinline int sorted_dispatch(struct task_struct *prev, struct queues_cpu *cctx)
+static __noinline int sorted_dispatch(struct task_struct *prev, struct base_cpu *bctx)
 {
-	struct run_queue *rq = rq_of(cctx->number);
+	struct run_queue *rq = rq_of(bctx->number);
 	struct task_ctx *tctx = 0;
 	u64 rest = 0;
 
 	if (nr_sorted_waiting <= 0 || !rq->exists)
 		return false;
-	if (is_queued(prev) && queues_could_go_on(prev, cctx, line_at(cctx->line)))
+	if (is_queued(prev) && base_could_go_on(prev, bctx, line_at(bctx->line)))
 		tctx = task_of(prev);
 	if (tctx) {
 		if (rq->cut)
@@ -385,25 +387,25 @@ static __noinline int sorted_dispatch(struct task_struct *prev, struct queues_cp
 	rq->cut = false;
 	if (!rest && rq->nr_waiting <= 0) {
 		if (!tctx)
-			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | cctx->line) && !cctx->has_pinned && sorted_steal(cctx->number);
+			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) && !bctx->has_pinned && sorted_steal(bctx->number);
 		/* Alone: a turn as long as others'. */
-		sorted_compare(tctx, cctx);
-		if (idle_none() && sorted_even(cctx->number, tctx))
+		sorted_compare(tctx, bctx);
+		if (idle_none() && sorted_even(bctx->number, tctx))
 			return true;
 		rest = sorted_slice_ns();
-		if (queues_take_owed(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request, waiting_leeway(tctx->queues.slice)))
+		if (base_take_owed(bctx, &tctx->base, tctx->base.vtime + tctx->base.request, waiting_leeway(tctx->base.slice)))
 			return true;
 	}
-	if (cctx->idles)
-		queues_charge_idle(prev, cctx);
-	if ((cctx->unusual || nr_idle_class > 0) &&
-	    sorted_take_unusual(cctx, rest ? tctx->queues.vtime + tctx->queues.request : sorted_due(cctx->line)))
+	if (bctx->idles)
+		base_charge_idle(prev, bctx);
+	if ((bctx->unusual || nr_idle_class > 0) &&
+	    sorted_take_unusual(bctx, rest ? tctx->base.vtime + tctx->base.request : sorted_due(bctx->line)))
 		return true;
 	if (!rest)
-		return sorted_dispatch_turns(prev, tctx, cctx);
-	if (sorted_take_line(cctx, &tctx->queues, tctx->queues.vtime + tctx->queues.request))
+		return sorted_dispatch_turns(prev, tctx, bctx);
+	if (sorted_take_line(bctx, &tctx->base, tctx->base.vtime + tctx->base.request))
 		return true;
-	sorted_goes_on(prev, tctx, cctx, rest);
+	sorted_goes_on(prev, tctx, bctx, rest);
 	return true;
 }
 
@@ -411,50 +413,50 @@ static __noinline int sorted_dispatch(struct task_struct *prev, struct queues_cp
  * A tick: whether the base has nothing to do with slices now. What has its turn is left alone if nothing else waits; anything else gives
  * the CPU to what waits for turns after as much as the base gives at once.
  */
-static __always_inline bool sorted_tick(struct task_struct *p, struct queues_cpu *cctx)
+static __always_inline bool sorted_tick(struct task_struct *p, struct base_cpu *bctx)
 {
-	struct run_queue *rq = rq_of(cctx->number);
+	struct run_queue *rq = rq_of(bctx->number);
 
 	if (nr_sorted_waiting <= 0)
 		return false;
-	if (cctx->idles) {
+	if (bctx->idles) {
 		p->scx.slice = 0;
 		return true;
 	}
 	if (rq->nr_waiting <= 0)
 		return false;
-	if (age_is_time(cctx)) {
+	if (age_is_time(bctx)) {
 		p->scx.slice = 0;
 		return true;
 	}
 	if (rq->in_turn)
-		return !cctx->crowd && !cctx->has_pinned && !line_idle_waits(cctx->line);
-	if (p->se.sum_exec_runtime - cctx->charged >= line_slice(line_at(cctx->line), cctx->crowd))
+		return !bctx->crowd && !bctx->has_pinned && !line_idle_waits(bctx->line);
+	if (p->se.sum_exec_runtime - bctx->charged >= line_slice(line_at(bctx->line), bctx->crowd))
 		p->scx.slice = 0;
 	return true;
 }
 
 /* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. What waits for a turn does not sleep. */
-static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx)
+static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, struct base_cpu *bctx)
 {
-	struct run_queue *rq = rq_of(cctx->number);
+	struct run_queue *rq = rq_of(bctx->number);
 	struct sorted_task *turn = &tctx->sorted;
-	bool here = turn->waits_on == cctx->number + 1;
+	bool here = turn->waits_on == bctx->number + 1;
 	u64 now = bpf_ktime_get_ns(), slice = sorted_slice_ns();
 
 	rq_uncount(turn);
 	if (here && turn->epoch > rq->epoch)
-		epoch_begin(rq, cctx->number, turn->weight, now);
+		epoch_begin(rq, bctx->number, turn->weight, now);
 	if (here)
 		slice = epoch_turn(rq, turn->weight, now);
 	if (turn->rest)
 		slice = turn->rest;
 	else
-		sorted_compare(tctx, cctx);
+		sorted_compare(tctx, bctx);
 	turn->rest = 0;
 	turn->until = p->se.sum_exec_runtime + slice;
 	/* Its group may have used up its quota: then it stops at once. */
-	if (!cctx->limited)
+	if (!bctx->limited)
 		p->scx.slice = slice;
 	rq->in_turn = true;
 	count(TANDEM_STAT_SORTED_TURNS);
@@ -462,47 +464,47 @@ static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *
 }
 
 /* A task begins to run. */
-static __always_inline void sorted_begins(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx)
+static __always_inline void sorted_begins(struct task_struct *p, struct task_ctx *tctx, struct base_cpu *bctx)
 {
-	struct run_queue *rq = rq_of(cctx->number);
-	struct queues_task *task = &tctx->queues;
+	struct run_queue *rq = rq_of(bctx->number);
+	struct base_task *task = &tctx->base;
 	u64 vtime;
 
 	rq->cut = rq->in_turn = false;
-	cpu_of(cctx->number)->idle = false;
+	cpu_of(bctx->number)->idle = false;
 	if (!tctx->sorted.waits_on && !tctx->sorted.settles) {
-		queues_begins(p, task, cctx);
+		base_begins(p, task, bctx);
 		tctx->sorted.until = 0;
 		/* What comes from the line is owed as much as others have in a turn. */
-		if (nr_sorted_waiting > 0 && task->ran >= SLICE_LONE && sorted_suits(p, tctx, cctx->number))
-			sorted_begin_turn(p, tctx, cctx);
+		if (nr_sorted_waiting > 0 && task->ran >= SLICE_LONE && sorted_suits(p, tctx, bctx->number))
+			sorted_begin_turn(p, tctx, bctx);
 		return;
 	}
 	/* It has not slept: what it is behind is not bounded. */
 	tctx->sorted.settles = false;
-	line_enter(task, cctx->line);
+	line_enter(task, bctx->line);
 	vtime = task->vtime;
 	/* Nor does the line's time go on to where it stands: others wait that are not in the line. */
-	cctx->deadline = sorted_clock(cctx->line);
-	cctx->took = true;
-	queues_begins(p, task, cctx);
+	bctx->deadline = sorted_clock(bctx->line);
+	bctx->took = true;
+	base_begins(p, task, bctx);
 	task->vtime = vtime;
 	/* What wakes takes the CPU from it as from any other that has turns, however far it is behind. */
-	cctx->deadline = vtime + task->request;
-	if (vtime_before(cctx->deadline, sorted_due(cctx->line)))
-		cctx->deadline = sorted_due(cctx->line);
-	sorted_begin_turn(p, tctx, cctx);
+	bctx->deadline = vtime + task->request;
+	if (vtime_before(bctx->deadline, sorted_due(bctx->line)))
+		bctx->deadline = sorted_due(bctx->line);
+	sorted_begin_turn(p, tctx, bctx);
 }
 
 /* It stops. */
-static __always_inline void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, struct queues_cpu *cctx, bool runnable)
+static __always_inline void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, struct base_cpu *bctx, bool runnable)
 {
 	struct sorted_task *turn = &tctx->sorted;
 
-	rq_of(cctx->number)->in_turn = false;
+	rq_of(bctx->number)->in_turn = false;
 	turn->rest = runnable ? sorted_rest(p, turn) : 0;
 	turn->takes_part &= runnable;
 	turn->until = 0;
 }
 
-#endif /* __TANDEM_SORTED_H */
+#endif /* __TANDEM_SORTED_SORTED_H */

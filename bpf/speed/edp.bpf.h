@@ -40,10 +40,10 @@
  * paper's 1.4 would be a third of it.) Nor does it say anything where nobody knows what the bus can move, as x is not
  * known then. A task of share x takes r - (r - 1) * x times as long where compute-bound work takes r times as long.
  */
-#ifndef __TANDEM_EDP_H
-#define __TANDEM_EDP_H
+#ifndef __TANDEM_SPEED_EDP_H
+#define __TANDEM_SPEED_EDP_H
 
-#include "clock.bpf.h"
+#include "../clocks/clock.bpf.h"
 
 enum {
 	/* Shares of memory come in so many steps, so that equal tasks have equal ones and nothing is computed twice. */
@@ -251,4 +251,4 @@ static u32 edp_decide(u64 *memos, struct edp_mix *mix, u32 table, u32 now)
 	return best;
 }
 
-#endif /* __TANDEM_EDP_H */
+#endif /* __TANDEM_SPEED_EDP_H */

@@ -20,10 +20,10 @@
  * the next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run
  * does too.
  */
-#ifndef __TANDEM_GOVERNOR_H
-#define __TANDEM_GOVERNOR_H
+#ifndef __TANDEM_SPEED_GOVERNOR_H
+#define __TANDEM_SPEED_GOVERNOR_H
 
-#include "../base/counters.bpf.h"
+#include "../clocks/counters.bpf.h"
 #include "../isolate/points.bpf.h"
 #include "edp.bpf.h"
 #include "warm.bpf.h"
@@ -362,4 +362,4 @@ static s32 governor_init(void)
 	return 0;
 }
 
-#endif /* __TANDEM_GOVERNOR_H */
+#endif /* __TANDEM_SPEED_GOVERNOR_H */

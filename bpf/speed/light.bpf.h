@@ -10,11 +10,11 @@
  * The average forgets as the kernel's does, by half in 32 ms. It counts time at a low clock as if the clock were high: a task
  * is taken to be heavier than it is, if anything.
  */
-#ifndef __TANDEM_LIGHT_H
-#define __TANDEM_LIGHT_H
+#ifndef __TANDEM_SPEED_LIGHT_H
+#define __TANDEM_SPEED_LIGHT_H
 
-#include "clock.bpf.h"
-#include "../base/place.bpf.h"
+#include "../clocks/clock.bpf.h"
+#include "../place/kind.bpf.h"
 
 enum {
 	/* As long as this a period weighs as much as all before it, ns; 32 ms of half-life, as PELT has, is 46 ms. */
@@ -127,4 +127,4 @@ static s32 light_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 pre
 	return -1;
 }
 
-#endif /* __TANDEM_LIGHT_H */
+#endif /* __TANDEM_SPEED_LIGHT_H */

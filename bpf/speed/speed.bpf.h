@@ -5,8 +5,8 @@
  *
  * Isolation has its clocks without `speed`, too: a bit of its own says that there are some to set.
  */
-#ifndef __TANDEM_SPEED_H
-#define __TANDEM_SPEED_H
+#ifndef __TANDEM_SPEED_SPEED_H
+#define __TANDEM_SPEED_SPEED_H
 
 #include "governor.bpf.h"
 #include "light.bpf.h"
@@ -110,4 +110,4 @@ static void speed_update_idle(u32 cpu, bool idle)
 		domain_let_go(cpu, domain);
 }
 
-#endif /* __TANDEM_SPEED_H */
+#endif /* __TANDEM_SPEED_SPEED_H */

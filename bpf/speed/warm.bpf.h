@@ -8,11 +8,11 @@
  * idle cores count. Work that waits for memory for half of its time is not gathered, as more caches and paths to memory
  * serve it better; nor is work on CPUs that are not of the fastest kind, as an idle one of those serves it better.
  */
-#ifndef __TANDEM_WARM_H
-#define __TANDEM_WARM_H
+#ifndef __TANDEM_SPEED_WARM_H
+#define __TANDEM_SPEED_WARM_H
 
-#include "clock.bpf.h"
-#include "../base/place.bpf.h"
+#include "../clocks/clock.bpf.h"
+#include "../place/kind.bpf.h"
 
 /* Warm CPUs that applications may use, by last-level cache. */
 struct {
@@ -32,7 +32,7 @@ static __always_inline struct cpu_set *warm_set_of(u32 cpu)
 static void warm_mark(u32 cpu, bool warm)
 {
 	if (cpu_of(cpu)->isolate.takes_applications)
-		place_change_set(warm_set_of(cpu), cpu, warm);
+		cpu_set_change(warm_set_of(cpu), cpu, warm);
 }
 
 /* Notes that the clock of @nr CPUs, of which @cpu is the first, has become high or low. */
@@ -65,7 +65,7 @@ static s32 warm_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev
 		return -1;
 	if (tctx->counted.measured && tctx->counted.stall > CLOCK_ONE / 2)
 		return -1;
-	return place_pick_in(warm_set_of(prev_cpu), smt ? SCX_PICK_IDLE_CORE : 0);
+	return cpu_set_pick(warm_set_of(prev_cpu), smt ? SCX_PICK_IDLE_CORE : 0);
 }
 
 /* Makes the set of one cache. */
@@ -79,7 +79,7 @@ static s32 warm_init_set(u32 cpu)
 	cpus = bpf_cpumask_create();
 	if (!cpus)
 		return -ENOMEM;
-	place_fill(set, cpus);
+	cpu_set_fill(set, cpus);
 	return 0;
 }
 
@@ -97,4 +97,4 @@ static s32 warm_init(void)
 	return 0;
 }
 
-#endif /* __TANDEM_WARM_H */
+#endif /* __TANDEM_SPEED_WARM_H */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The idle class (SCHED_IDLE): it runs where nothing else waits, and else has the share of its weight.
+ */
+#ifndef __TANDEM_BASE_IDLE_CLASS_H
+#define __TANDEM_BASE_IDLE_CLASS_H
+
+#include "../common/queue.bpf.h"
+#include "../queues/line.bpf.h"
+#include "../queues/vclock.bpf.h"
+
+/* Charges the idle class for what one of it has run while @wanted: a share of the weights of all that wait. It owes a slice a CPU at most. */
+static __noinline int base_charge_idle_class(struct base_cpu *bctx, u64 ran, bool wanted)
+{
+	struct line *line = line_at(bctx->line);
+	u32 idle = scx_bpf_dsq_nr_queued(QUEUE_LINE_IDLE | bctx->line) + 1;
+	u64 least = line->vtime - SLICE_MOST, most = line->vtime + (u64)SLICE_MOST * (WEIGHT_NICE_0 / WEIGHT_IDLE) * line->nr_cpus;
+
+	if (vtime_before(line->idle_class_vtime, least))
+		line->idle_class_vtime = least;
+	if (wanted)
+		line->idle_class_vtime += ran * (WEIGHT_NICE_0 / WEIGHT_IDLE) / idle;
+	if (vtime_before(most, line->idle_class_vtime))
+		line->idle_class_vtime = most;
+	return 0;
+}
+
+/* Whether something waits that the idle class keeps from running: in its line, or for its turn in a sorted queue. */
+static __always_inline bool base_wanted(struct base_cpu *bctx)
+{
+	return scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) > 0 || (is_on(SORTED) && nr_sorted_waiting > 0);
+}
+
+/* Charges one of the idle class that could go on, before what waits is taken: that tells whether it was wanted. */
+static __noinline int base_charge_idle(struct task_struct *prev, struct base_cpu *bctx)
+{
+	struct task_ctx *tctx = is_queued(prev) ? task_of(prev) : 0;
+
+	if (tctx)
+		base_charge_idle_class(bctx, vclock_charge(prev, &tctx->base), base_wanted(bctx));
+	return 0;
+}
+
+/* Whether the idle class has had less than its share. */
+static __always_inline bool base_idle_class_due(struct line *line, u32 number)
+{
+	return nr_idle_class > 0 && vtime_before(line->idle_class_vtime, line->vtime) && line_idle_waits(number);
+}
+
+#endif /* __TANDEM_BASE_IDLE_CLASS_H */

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How memory-bound tasks are, from performance counters.
+ *
+ * Callbacks of sched_ext may not read counters, programs at tracepoints may. The kernel passes sched_stat_runtime at
+ * each tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained
+ * since the last time there is the task's.
+ *
+ * Intensity (Merkel & Bellosa: memory transactions in a slice, section 4.1, as utilisation of the bus, 0 to 1, section 4.2) is bytes
+ * per second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
+ * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
+ * time that waits for memory at the highest clock, which says more about what a lower clock costs.
+ *
+ * Where nobody knows the bandwidth, intensity is relative to the most that was ever moved. Tasks can be sorted by that,
+ * but it does not say that the memory is busy: whatever runs alone has 1. What needs to know that (edp.bpf.h, and stall
+ * where no event tells it) asks counters_capacity() first.
+ */
+#ifndef __TANDEM_CLOCKS_COUNTERS_H
+#define __TANDEM_CLOCKS_COUNTERS_H
+
+#include "clock.bpf.h"
+
+/* Loaders open an event for each CPU: transactions with memory of transaction_bytes each, cycles that wait for it, cycles. */
+#define COUNTER_MAP(name)						\
+	struct {							\
+		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);		\
+		__uint(max_entries, MAX_CPUS);				\
+		__type(key, u32);					\
+		__type(value, u32);					\
+	} name SEC(".maps")
+
+COUNTER_MAP(memory_transactions);
+COUNTER_MAP(stalled_cycles);
+COUNTER_MAP(cycles);
+
+enum {
+	/* Intensity and stall of 1, and the finer scale that averages are kept on. */
+	ONE = 1024,
+	FINE_SHIFT = 10,
+	/* The most that traffic is. */
+	TRAFFIC_MOST = 16 * ONE,
+	/* A task is measured after so much run time, ns. */
+	MEASURED_AFTER = 1000000,
+	MAX_NODES = 64,
+	/*
+	 * What a CPU moves is a mean over so much run time, ns: what passes between a tick and a switch tells
+	 * nothing.
+	 */
+	RATE_AFTER = 500000,
+	/*
+	 * Memory goes on to matter for so long, ns. Tasks that only compute may run on all CPUs for some slices while those
+	 * that use it wait for their turns.
+	 */
+	MATTERS_FOR = 1000000000,
+	/* Counters of tasks that do what they did are read twice in so many times. */
+	COUNTERS_REST = 8,
+	/* An average that changes by no more than this stays the same, of ONE. */
+	COUNTERS_SAME = ONE / 16,
+};
+
+/* What a CPU's counters said the last time. */
+struct cpu_counters {
+	struct bpf_perf_event_value transactions;
+	struct bpf_perf_event_value stalled;
+	struct bpf_perf_event_value cycles;
+	/* The counters of this CPU have said something. */
+	bool known;
+	/* The CPU has run something since it was idle, and counts in its node. */
+	bool busy;
+	/* So many times are still left out, and the next one only says where the counters stand. */
+	u16 rest;
+	/* MB/s that its tasks moved the last time; and ns and transactions since then. */
+	u32 rate;
+	u64 ran;
+	u64 moved;
+};
+
+struct cpu_counters cpu_counters[MAX_CPUS];
+
+/* What the CPUs of a node do to their memory. */
+struct node_memory {
+	s32 nr_busy;
+	/* MB/s of all of them, and the most there ever was. */
+	s32 rate;
+	s32 most;
+	/* When CPUs last moved a tenth of what it can, ns. */
+	u64 used;
+};
+
+struct node_memory node_memories[MAX_NODES];
+
+/* A mechanism that is asked for wants to know. */
+bool counters_wanted;
+/* Counters can be read. */
+bool counters_work;
+
+static void counters_init(void)
+{
+	/* Nobody reads what they say while speed is inert. */
+	counters_wanted = is_asked(SORTED) || (is_on(SPEED) && edp);
+}
+
+static __always_inline struct node_memory *memory_of(u32 cpu)
+{
+	return &node_memories[facts_of(cpu)->node & (MAX_NODES - 1)];
+}
+
+/*
+ * What an event has gained since the last time. The kernel lets events take turns if there are more than counters: then
+ * the gain is scaled to the whole time. Negative: the event did not count at all, or there is none.
+ */
+static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *last)
+{
+	struct bpf_perf_event_value now = {};
+	u64 gain, enabled, running;
+
+	if (bpf_perf_event_read_value(map, BPF_F_CURRENT_CPU, &now, sizeof(now)))
+		return -1;
+	gain = now.counter - last->counter;
+	enabled = now.enabled - last->enabled;
+	running = now.running - last->running;
+	*last = now;
+	if (running == enabled)
+		return gain;
+	return running ? gain * enabled / running : -1;
+}
+
+/* What a node's memory can move, MB/s: as set, or as known; 0: nobody knows. */
+static __always_inline u32 counters_capacity(void)
+{
+	return memory_mbps ?: memory_bandwidth;
+}
+
+/* What intensity is relative to, MB/s: the capacity, or else the most that was ever seen. */
+static __always_inline u32 counters_bandwidth(struct node_memory *memory)
+{
+	return counters_capacity() ?: memory->most;
+}
+
+/* Notes what this CPU's task does to the memory, MB/s. */
+static __always_inline void counters_note_rate(struct node_memory *memory, struct cpu_counters *counters, u32 rate)
+{
+	s32 all_of_it;
+
+	/* Sums by parts: CPUs do this at the same time. */
+	all_of_it = __sync_fetch_and_add(&memory->rate, (s32)(rate - counters->rate)) + (s32)(rate - counters->rate);
+	counters->rate = rate;
+	/* Of two new records at the same time one may be lost; the next one is near. */
+	if (all_of_it > memory->most)
+		memory->most = all_of_it;
+	if (all_of_it > 0 && (u64)all_of_it * 10 > counters_bandwidth(memory))
+		memory->used = bpf_ktime_get_ns();
+}
+
+/* The same from what a CPU counted in the last @ran ns. */
+static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+
+	counters->ran += ran;
+	counters->moved += transactions;
+	if (counters->ran < RATE_AFTER)
+		return;
+	counters_note_rate(memory_of(cpu), counters, counters->moved * transaction_bytes * 1000 / counters->ran);
+	counters->ran = 0;
+	counters->moved = 0;
+}
+
+/*
+ * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It counts
+ * so from 31/32 of its bandwidth down to 15/16, @was being whether it did before. Where the bandwidth is not known this is
+ * false.
+ */
+static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
+{
+	struct node_memory *memory = memory_of(cpu);
+	u32 known = counters_capacity();
+
+	return known && memory->nr_busy <= (s32)nr && memory->rate >= (s32)(known - known / (was ? 16 : 32));
+}
+
+/* Whether memory is used enough for tasks to disturb each other there: by a tenth of what it can move, at least. */
+static bool counters_memory_matters(u32 cpu)
+{
+	u64 used = memory_of(cpu)->used;
+
+	return used && bpf_ktime_get_ns() < used + MATTERS_FOR;
+}
+
+/* How many of its fair shares of the memory a task takes that moves @rate MB/s now, of ONE, 0..TRAFFIC_MOST. */
+static u32 counters_traffic(u32 cpu, u32 rate)
+{
+	struct node_memory *memory = memory_of(cpu);
+	u64 sharers = memory->nr_busy > 0 ? memory->nr_busy : 1, bandwidth, traffic;
+
+	bandwidth = counters_bandwidth(memory);
+	if (!bandwidth)
+		return 0;
+	traffic = rate * sharers * ONE / bandwidth;
+	return traffic < TRAFFIC_MOST ? traffic : TRAFFIC_MOST;
+}
+
+/*
+ * The weight of the last @ran ns in an average, of ONE. A slice weighs what the setting says, less time less in
+ * proportion. A new task's average is that of its whole life as long as this is short.
+ */
+static u64 counters_weight(struct task_ctx *tctx, u64 ran)
+{
+	u64 slice = SLICE_NS, weight = (u64)intensity_weight_pct * ONE / 100, in_life;
+
+	tctx->counted.watched += ran;
+	in_life = ran * ONE / tctx->counted.watched;
+	if (ran < slice)
+		weight = weight * ran / slice;
+	return weight > in_life ? weight : in_life;
+}
+
+/* Takes @value, of ONE, into an average. */
+static __always_inline void counters_average(u32 *average, u32 value, u64 weight)
+{
+	s64 difference = ((s64)value << FINE_SHIFT) - *average;
+
+	*average += (difference * (s64)weight) >> FINE_SHIFT;
+}
+
+/*
+ * Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such
+ * event. Use of the memory's capacity stands in then; of a capacity that nobody knows a task is taken to use nothing.
+ */
+static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
+{
+	u32 traffic = counters_traffic(cpu, transactions * transaction_bytes * 1000 / ran);
+	u32 intensity = traffic < ONE ? traffic : ONE;
+	u64 weight = counters_weight(tctx, ran);
+
+	counters_average(&tctx->counted.fine_intensity, intensity, weight);
+	if (stall < 0)
+		stall = counters_capacity() ? intensity : 0;
+	counters_average(&tctx->counted.fine_stall, stall, weight);
+	counters_average(&tctx->counted.fine_traffic, traffic, weight);
+	tctx->counted.intensity = tctx->counted.fine_intensity >> FINE_SHIFT;
+	tctx->counted.stall = tctx->counted.fine_stall >> FINE_SHIFT;
+	tctx->counted.traffic = tctx->counted.fine_traffic >> FINE_SHIFT;
+	tctx->counted.measured = tctx->counted.watched >= MEASURED_AFTER;
+}
+
+/*
+ * A CPU runs something, the same as before it was idle until it is measured: a lone task's CPU is idle between its
+ * slices.
+ */
+static __always_inline void counters_busy(u32 cpu)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+
+	if (counters->busy)
+		return;
+	counters->busy = true;
+	__sync_fetch_and_add(&memory_of(cpu)->nr_busy, 1);
+	__sync_fetch_and_add(&memory_of(cpu)->rate, (s32)counters->rate);
+}
+
+/* Tells what runs on a CPU from what is known of its task; what is not known is to be found out. */
+static __always_inline void counters_running(struct task_ctx *tctx)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	counters_busy(cpu);
+	cctx->counted.intensity = tctx->counted.intensity;
+	cctx->counted.stall = tctx->counted.stall;
+	cctx->counted.traffic = tctx->counted.traffic;
+	if (counters->rest && !tctx->counted.measured)
+		counters->rest = 1;
+}
+
+/* A CPU goes idle: others' shares of the memory grow. */
+static __always_inline void counters_idle(u32 cpu)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+
+	if (!counters->busy)
+		return;
+	counters->busy = false;
+	__sync_fetch_and_add(&memory_of(cpu)->nr_busy, -1);
+	__sync_fetch_and_add(&memory_of(cpu)->rate, -(s32)counters->rate);
+}
+
+/*
+ * Whether the energy-delay factor can be told of what runs on a CPU: with the power of its clocks from the cycles that wait
+ * for memory, if these are counted (@stalls), and in any case from use of the memory's capacity.
+ */
+static __always_inline bool counters_tell_factor(u32 cpu, bool stalls)
+{
+	return counters_capacity() || (stalls && !edp_base_pct && clock_power_known(facts_of(cpu)->opp_table));
+}
+
+/* What of the energy-delay factor can act. Of CPUs of several kinds one is enough. */
+static __always_inline void counters_tell_state(u32 cpu, bool stalls)
+{
+	if (edp_state == TANDEM_STATE_OFF || edp_state == TANDEM_STATE_ACTIVE)
+		return;
+	if (!counters_tell_factor(cpu, stalls))
+		edp_state = TANDEM_STATE_NO_BANDWIDTH;
+	else
+		edp_state = clock_has_factor(cpu) ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CLOCK;
+}
+
+/* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
+static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
+{
+	counters->known = true;
+	counters_tell_state(cpu, stalls);
+	if (counters_work)
+		return;
+	counters_work = true;
+	if (sorted_state != TANDEM_STATE_NO_COUNTERS)
+		return;
+	sorted_state = TANDEM_STATE_ACTIVE;
+	/* The base is not alone any more. */
+	__sync_fetch_and_and(&active, ~ALONE);
+	__sync_fetch_and_or(&active, SORTED);
+}
+
+/* Whether the counters are not read this time, or, as they were not read before, say only where they stand. */
+static __always_inline bool counters_rest(struct cpu_counters *counters)
+{
+	return counters->rest && --counters->rest;
+}
+
+/* Rests if a task does what it did. */
+static __always_inline void counters_may_rest(struct cpu_counters *counters, struct task_ctx *tctx, u32 before)
+{
+	u32 now = tctx->counted.intensity + tctx->counted.stall;
+
+	if (tctx->counted.measured && (now > before ? now - before : before - now) <= COUNTERS_SAME)
+		counters->rest = COUNTERS_REST;
+}
+
+/*
+ * Takes what this CPU's counters have gained since the last time for @p, which has run for @ran ns since then; whether that
+ * says something of the task.
+ */
+static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
+{
+	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
+	s64 transactions, stalled, all_cycles;
+	bool anew = counters->rest == 1;
+	struct task_ctx *tctx;
+	u32 before;
+
+	if (counters_rest(counters))
+		return false;
+	transactions = counter_gain(&memory_transactions, &counters->transactions);
+	if (transactions < 0)
+		return false;
+	stalled = counter_gain(&stalled_cycles, &counters->stalled);
+	all_cycles = counter_gain(&cycles, &counters->cycles);
+	counters_busy(cpu);
+	if (!counters->known) {
+		counters_begin(cpu, counters, stalled >= 0);
+		return false;
+	}
+	tctx = task_of(p);
+	if (!tctx || !ran || anew)
+		return false;
+	before = tctx->counted.intensity + tctx->counted.stall;
+	counters_note_moved(cpu, ran, transactions);
+	/* Many processors have no event for stalled cycles: then intensity is all there is. */
+	if (stalled < 0 || all_cycles <= 0)
+		counters_fold(tctx, cpu, ran, transactions, -1);
+	else
+		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
+	counters_may_rest(counters, tctx, before);
+	counters_running(tctx);
+	return true;
+}
+
+#endif /* __TANDEM_CLOCKS_COUNTERS_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A CPU takes the next task: one that goes before its line, one whose turn it is in the sorted queue, the base's, or one that has stepped
+ * back. A tick ends what runs for the sake of these, too.
+ */
+#ifndef __TANDEM_MECHANISMS_DISPATCH_H
+#define __TANDEM_MECHANISMS_DISPATCH_H
+
+#include "ranked.bpf.h"
+#include "running.bpf.h"
+#include "../base/dispatch.bpf.h"
+#include "../base/tick.bpf.h"
+#include "../sorted/sorted.bpf.h"
+
+/*
+ * A CPU to which the base has given nothing: all that the base has for it may run elsewhere only, and so it takes what has stepped back, or
+ * waits for a turn anywhere.
+ */
+static __noinline int mechanisms_dispatch_rest(u32 cpu)
+{
+	if (active & (SERIAL | LONGEST) && cpu_of(cpu)->isolate.takes_applications && ranked_dispatch_rest())
+		return true;
+	return is_on(SORTED) && nr_sorted_waiting > 0 && rq_of(cpu)->exists && sorted_steal(cpu);
+}
+
+static void mechanisms_dispatch(s32 cpu, struct task_struct *prev)
+{
+	struct base_cpu *bctx = base_cpu_of(cpu);
+	struct cpu_ctx *cctx = cpu_of(cpu);
+
+	if (active & CLOCKS)
+		clock_catch_up(cpu);
+	if (active & (SERIAL | LONGEST | SORTED)) {
+		if (bctx->looks_for_aged && age_take(bctx))
+			return;
+		if (active & (SERIAL | LONGEST) && ranked_dispatch(prev, cctx, bctx))
+			return;
+	}
+	if (!(is_on(SORTED) && sorted_dispatch(prev, bctx)))
+		base_dispatch(cpu, prev);
+	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
+		mechanisms_dispatch_rest(cpu);
+	if (is_on(CLOCKS) && is_queued(prev) && prev->scx.slice && !bctx->took)
+		mechanisms_goes_on(prev);
+}
+
+/* What runs gives its CPU to what waits in a mechanism's queue. */
+static void mechanisms_tick(struct task_struct *p)
+{
+	struct base_cpu *bctx = base_cpu_of(bpf_get_smp_processor_id());
+	struct cpu_ctx *cctx = cpu_of(bctx->number);
+	u64 slice = p->scx.slice;
+	u32 on = mechanisms_on();
+
+	base_tick_clock(p, bctx);
+	if (on & SERIAL)
+		serial_tick(p);
+	if (ranked_stays(cctx, bctx, on)) {
+		if (serial_turns && bctx->lags && !bctx->crowd && !bctx->wanted_by && faster_take(bctx->number))
+			p->scx.slice = 0;
+		return;
+	}
+	if (!(on & SORTED && sorted_tick(p, bctx)))
+		base_tick_slice(p, bctx);
+	if (on & (SERIAL | LONGEST) && ranked_waiting(on) &&
+	    (age_is_time(bctx) || p->se.sum_exec_runtime - bctx->charged >= SLICE_MOST))
+		p->scx.slice = 0;
+	if (on & SORTED && slice && !p->scx.slice)
+		rq_of(bctx->number)->cut = true;
+}
+
+#endif /* __TANDEM_MECHANISMS_DISPATCH_H */
