@@ -12,7 +12,6 @@
  * order first.
  */
 #include "base/base.bpf.h"
-#include "queues/core.bpf.h"
 #include "mechanisms/mechanisms.bpf.h"
 #include "common/exit.bpf.h"
 
@@ -113,13 +112,7 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 SEC("tp_btf/sched_stat_runtime")
 int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 {
-	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);
-
-	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
-		return 0;
-	clock_catch_up(cpu);
-	if (counters_wanted && counters_count(p, cpu, ran) && is_on(SORTED))
-		pair_count_mix(cpu);
+	mechanisms_count(p, ran);
 	return 0;
 }
 

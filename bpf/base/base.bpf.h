@@ -12,6 +12,7 @@
 #include "tick.bpf.h"
 #include "tasks.bpf.h"
 #include "held.bpf.h"
+#include "core.bpf.h"
 #include "hotplug.bpf.h"
 
 #endif /* __TANDEM_BASE_BASE_H */

@@ -66,7 +66,7 @@ static void learn_count(struct longest_task *job, u64 start, u64 now)
 		job->work += (now - start) * performance / 1024;
 }
 
-static __always_inline u64 difference(u64 one, u64 other)
+static __always_inline u64 learn_difference(u64 one, u64 other)
 {
 	return one > other ? one - other : other - one;
 }
@@ -78,7 +78,7 @@ static __always_inline u64 difference(u64 one, u64 other)
  */
 static u64 learn_mean(struct longest_task *job, u64 work)
 {
-	u64 off = job->smoothed ? difference(work, job->smoothed) : 0;
+	u64 off = job->smoothed ? learn_difference(work, job->smoothed) : 0;
 
 	job->smoothed = job->smoothed ? (job->smoothed + work) / 2 : work;
 	job->spread = (job->spread + off) / 2;

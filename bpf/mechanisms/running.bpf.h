@@ -131,4 +131,16 @@ static void mechanisms_update_idle(s32 cpu, bool idle)
 		speed_update_idle(cpu, idle);
 }
 
+/* What runs has run for @ran ns since the last time: what the CPU's counters have gained since is its own. */
+static __always_inline void mechanisms_count(struct task_struct *p, u64 ran)
+{
+	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+
+	if ((!counters_wanted && cpuperf_locks) || scx_bpf_task_cpu(p) != cpu)
+		return;
+	clock_catch_up(cpu);
+	if (counters_wanted && counters_count(p, cpu, ran) && is_on(SORTED))
+		pair_count_mix(cpu);
+}
+
 #endif /* __TANDEM_MECHANISMS_RUNNING_H */

@@ -178,13 +178,13 @@ __noinline int limit_charge(u32 number, u64 ran)
 static __always_inline void limit_note_charged(struct task_struct *p, struct base_cpu *bctx)
 {
 	bctx->limit_charged = p->se.sum_exec_runtime;
-	bctx->limits_since = limits_since;
+	bctx->limit_since = limits_since;
 }
 
 /* Charges what runs on a CPU for what it has run since it was last charged, but not for the time before there were limits. */
 static __always_inline void limit_ran(struct task_struct *p, struct base_task *task, struct base_cpu *bctx)
 {
-	if (task->cgroup && bctx->limits_since == limits_since)
+	if (task->cgroup && bctx->limit_since == limits_since)
 		limit_charge(task->cgroup, p->se.sum_exec_runtime - bctx->limit_charged);
 	limit_note_charged(p, bctx);
 }

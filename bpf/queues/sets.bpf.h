@@ -41,7 +41,7 @@ static __always_inline u64 set_mix(u64 key, u64 more)
 }
 
 /* A number that stands for the CPUs where a task may run. */
-static __noinline u64 set_key(struct task_struct *p)
+static __noinline u64 set_key_of(struct task_struct *p)
 {
 	u64 words[SET_WORDS] = {}, key = 1;
 	u32 bytes = (nr_cpus + 63) / 64 * 8;
@@ -86,7 +86,7 @@ static __noinline int set_note(struct task_struct *p, struct base_task *task)
 		task->set = 1 + MAX_SETS + (bpf_cpumask_first(p->cpus_ptr) & (MAX_CPUS - 1));
 		return 0;
 	}
-	task->set_key = set_key(p);
+	task->set_key = set_key_of(p);
 	set_enter(task, task->line);
 	return 0;
 }

@@ -256,9 +256,9 @@ static __noinline int serial_tick(struct task_struct *p)
 
 	if (seniority_pass_on())
 		p->scx.slice = 0;
-	if (cctx->serial.senior == senior)
+	if (cctx->serial.known_senior == senior)
 		return 0;
-	cctx->serial.senior = senior;
+	cctx->serial.known_senior = senior;
 	tctx = task_of(p);
 	if (!tctx || tctx->base.idles || cctx->rank != RANK_NORMAL || serial_rank(p, tctx) != RANK_JUNIOR)
 		return 0;

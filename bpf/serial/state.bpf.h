@@ -28,7 +28,7 @@ struct serial_cpu {
 	s32 level;
 	u64 credit;
 	/* The senior that the CPU knows of: at a tick it sees that there is another one. */
-	u32 senior;
+	u32 known_senior;
 	/* Sums of weights, of all that fill the machine and of the senior, while the CPU works them out: here for the verifier, too. */
 	u64 weights;
 	u64 senior_weight;

@@ -21,6 +21,7 @@ mod fidelity;
 mod ignoring;
 mod kernels;
 mod latency;
+mod layers;
 mod long;
 mod migration;
 mod o1;

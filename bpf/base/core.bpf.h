@@ -6,10 +6,10 @@
  * By itself it goes by when a slice last ran out. Here a tick ends slices, which it does not count: what has waited would lose to what
  * has just run, for ever.
  */
-#ifndef __TANDEM_QUEUES_CORE_H
-#define __TANDEM_QUEUES_CORE_H
+#ifndef __TANDEM_BASE_CORE_H
+#define __TANDEM_BASE_CORE_H
 
-#include "line.bpf.h"
+#include "../queues/line.bpf.h"
 
 /* A task's deadline as of now, from the virtual clock of its line: the two may be of different ones. */
 static s64 core_due(struct task_struct *p, struct base_task *task)
@@ -31,4 +31,4 @@ static __noinline bool core_before(struct task_struct *a, struct task_struct *b)
 	return core_due(a, &one->base) < core_due(b, &other->base);
 }
 
-#endif /* __TANDEM_QUEUES_CORE_H */
+#endif /* __TANDEM_BASE_CORE_H */
