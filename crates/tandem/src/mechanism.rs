@@ -178,7 +178,6 @@ mod tests {
                 "pull_asked",
                 "pull_moved",
                 "pull_turns",
-                "pull_traded"
             ]
         );
     }

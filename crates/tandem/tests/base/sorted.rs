@@ -56,7 +56,7 @@ fn counted(report: &Value, name: &str) -> u64 {
 }
 
 /// Four of each kind on four CPUs. Two that wait get two of the bus's shares beside two that compute, and one of four beside each other.
-/// Measured: a third more work than on the base, as much as with the mechanism over the single queue.
+/// Measured: a third more work than without sorting.
 #[test]
 fn memory_bound_threads_meet_others() {
     let tasks = json!({ "waits": waits(4, &json!({})), "computes": computes(4, &json!({})) });
@@ -66,8 +66,7 @@ fn memory_bound_threads_meet_others() {
     };
     let ([sorted, computed], report) = work(",sorted=true");
     let ([base, _], _) = work("");
-    let ([single, _], _) = work(",base=single,sorted=true");
-    assert!(sorted > 1.1 * base && sorted > 0.97 * single, "{sorted}, {base}, {single}");
+    assert!(sorted > 1.1 * base, "{sorted}, {base}");
     within(computed, 8.0, 0.1);
     assert!(counted(&report, "sorted_mixed") > 2 * counted(&report, "sorted_alike"), "{}", report["sched_ext"]);
 }
