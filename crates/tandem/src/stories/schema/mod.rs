@@ -176,7 +176,7 @@ fn what_analyze_prints_is_as_the_schema_says() {
 
 #[test]
 fn what_scheduler_show_prints_is_as_the_schema_says() {
-    for command in ["scheduler show tandem --json", "scheduler show o1 --json"] {
+    for command in ["scheduler show tandem --json", "scheduler show single --json", "scheduler show o1 --json"] {
         assert_eq!(mistakes_in(Document::Scheduler, &of_the_simulator(command)), [""; 0], "{command}");
     }
 }
