@@ -89,7 +89,10 @@ void BPF_STRUCT_OPS(single_enqueue, struct task_struct *p, u64 enq_flags)
 
 void BPF_STRUCT_OPS(single_dispatch, s32 cpu, struct task_struct *prev)
 {
-	dsq_move_to_local(QUEUE);
+	if (dsq_move_to_local(QUEUE) || !prev || !(prev->scx.flags & SCX_TASK_QUEUED))
+		return;
+	/* Nobody waits, and so the task goes on. The kernel would give it SCX_SLICE_DFL, which `stopping` would take for a slice of ours. */
+	prev->scx.slice = slice_ns();
 }
 
 /* Several CPUs may move virtual time on at the same time: a step may be lost, which the next one makes good. */

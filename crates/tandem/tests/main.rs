@@ -35,6 +35,7 @@ mod schedulers;
 mod serial;
 #[path = "common/simulated.rs"]
 mod simulated;
+mod single;
 mod switches;
 mod ui;
 #[path = "common/variant.rs"]
