@@ -53,7 +53,7 @@ fn settings_that_need_a_scheduler_are_refused_by_name() {
         ("longest=true serial_first=true", needs("serial_first")),
         ("sorted=1", needs("sorted")),
         ("speed=true", needs("speed")),
-        ("isolate=shared slice_us=1000", needs("slice_us")),
+        ("isolate=shared seniority_ms=1000", needs("seniority_ms")),
         ("isolate=some", "isolate=some: expected off, dedicated or shared".to_owned()),
         ("longest=yes", "longest=yes: expected true or false".to_owned()),
         ("isolate=shared os_cpu=-2", "os_cpu=-2: expected a number of at most 20000, and not below 0".to_owned()),

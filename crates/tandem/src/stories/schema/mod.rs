@@ -261,7 +261,7 @@ fn damaged_settings_of_a_search_are_refused() {
         ("/best/gain", Some("maybe".into())),
         ("/goal/minimise", Some("heat".into())),
         ("/tried", Some((-1.5).into())),
-        ("/best/settings/slice_us", Some(1.into())),
+        ("/best/settings/serial_threshold", Some(1.into())),
     ];
     damages_are_found(Document::Tune, &report, &damages);
 }
