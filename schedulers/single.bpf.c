@@ -23,7 +23,7 @@
 char _license[] SEC("license") = "GPL";
 
 enum {
-	/* The queue. */
+	/* All tasks that no idle CPU took wait here. */
 	QUEUE = 0,
 	/*
 	 * The most that a task's virtual time may be ahead of the others', in slices. A slice of SCHED_IDLE's weight is worth a hundred:
@@ -91,7 +91,7 @@ void BPF_STRUCT_OPS(single_dispatch, s32 cpu, struct task_struct *prev)
 {
 	if (dsq_move_to_local(QUEUE) || !prev || !(prev->scx.flags & SCX_TASK_QUEUED))
 		return;
-	/* Nobody waits, and so the task goes on. The kernel would give it SCX_SLICE_DFL, which `stopping` would take for a slice of ours. */
+	/* Nobody waits, and so the task goes on. The kernel would give it SCX_SLICE_DFL, which `stopping` would take for slice_us. */
 	prev->scx.slice = slice_ns();
 }
 
