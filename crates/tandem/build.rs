@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Compiles the schedulers that the command carries, `bpf/tandem.bpf.c` and `schedulers/o1.bpf.c`, into objects, lists the
-//! files of `papers/` that it carries too, and names the model that it is built from.
+//! Compiles the schedulers that the command carries, `bpf/tandem.bpf.c`, `schedulers/single.bpf.c` and `schedulers/o1.bpf.c`, into
+//! objects, lists the files of `papers/` that it carries too, and names the model that it is built from.
 //!
 //! The same source and the same clang give the same objects, wherever the source is: the compiler works in the project's
 //! folder and writes no other path down. Cargo is told of files by paths relative to this package: two clones that share a target folder
@@ -14,7 +14,7 @@ use std::process::{Command, exit};
 use std::{env, fs};
 
 const FOLDERS: [&str; 2] = ["bpf", "schedulers"];
-const SOURCES: [&str; 2] = ["bpf/tandem.bpf.c", "schedulers/o1.bpf.c"];
+const SOURCES: [&str; 3] = ["bpf/tandem.bpf.c", "schedulers/single.bpf.c", "schedulers/o1.bpf.c"];
 /// The oldest clang that writes what they are made of: enumerations of 64 bits and tags of declarations.
 const OLDEST_CLANG: u32 = 16;
 

@@ -15,7 +15,7 @@ use tandem_simulator::simulation::{Bpf, SchedExt, Scheduler};
 use crate::errors::OrRaise;
 
 /// The names of the schedulers that the package carries.
-pub const NAMES: [&str; 2] = ["tandem", "o1"];
+pub const NAMES: [&str; 3] = ["tandem", "single", "o1"];
 /// Schedulers that are kept open, so that a run need not read and compile them again.
 const KEPT: usize = 32;
 

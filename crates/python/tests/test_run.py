@@ -23,7 +23,7 @@ def command(*words):
 
 
 @needs_command
-@pytest.mark.parametrize("scheduler", ["fair", "fair+powersave", "tandem", "tandem,sorted=true", "o1"])
+@pytest.mark.parametrize("scheduler", ["fair", "fair+powersave", "tandem", "tandem,sorted=true", "single", "o1"])
 def test_a_report_is_the_commands_to_the_digit(scheduler):
     words = ["simulate", "forkjoin", "-m", "hikey960", "-s", scheduler, "--seed", "3", "--set", "hz=1000"]
     expected = json.loads(command(*words, "--json", "--reproducible").stdout)
@@ -46,7 +46,7 @@ def test_a_comparison_is_the_commands_to_the_digit():
 
 @needs_command
 def test_the_packages_objects_are_those_of_the_command(tmp_path):
-    for name in ("tandem", "o1"):
+    for name in ("tandem", "single", "o1"):
         exported = tmp_path / f"{name}.bpf.o"
         assert command("scheduler", "export", name, "--output", str(exported)).returncode == 0
         package = os.path.join(os.path.dirname(tandem.__file__), "schedulers", f"{name}.bpf.o")

@@ -7,7 +7,8 @@ use std::path::Path;
 use tandem_simulator::simulation::SchedExt;
 
 /// The schedulers, the most harmless first: cases name them by their place here.
-const NAMES: [&str; 8] = ["scx_simple", "little", "o1", "tandem", "scx_qmap", "scx_flatcg", "scx_central", "faulty"];
+const NAMES: [&str; 9] =
+    ["scx_simple", "single", "little", "o1", "tandem", "scx_qmap", "scx_flatcg", "scx_central", "faulty"];
 
 /// A scheduler that can be loaded.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use crate::random::schedulers::SchedulerPlan;
 
 /// Schedulers that make no mistakes: only a stall may end them, which real-time threads can cause, or a CPU that comes or
 /// goes while it may not be asked.
-const FAULTLESS: [&str; 3] = ["scx_simple", "o1", "tandem"];
+const FAULTLESS: [&str; 4] = ["scx_simple", "single", "o1", "tandem"];
 
 /// Events and decisions that a case may take: tens of times what most take, and few enough for the largest machines.
 const MOST_STEPS: u64 = 250_000;

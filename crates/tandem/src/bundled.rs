@@ -11,6 +11,13 @@ pub const TANDEM: CarriedObject<'_> = CarriedObject {
     sidecar: include_str!("../../../bpf/tandem.toml"),
 };
 
+/// One queue for all CPUs, by weighted virtual time, `schedulers/single.bpf.c`.
+const SINGLE: CarriedObject<'_> = CarriedObject {
+    name: "single",
+    object: include_bytes!(concat!(env!("OUT_DIR"), "/single.bpf.o")),
+    sidecar: include_str!("../../../schedulers/single.toml"),
+};
+
 /// Linux as papers from before 2.6.23 have it, `schedulers/o1.bpf.c`.
 const O1: CarriedObject<'_> = CarriedObject {
     name: "o1",
@@ -18,9 +25,9 @@ const O1: CarriedObject<'_> = CarriedObject {
     sidecar: include_str!("../../../schedulers/o1.toml"),
 };
 
-static ALL: [CarriedObject<'_>; 2] = [TANDEM, O1];
+static ALL: [CarriedObject<'_>; 3] = [TANDEM, SINGLE, O1];
 /// Names of all schedulers that the command carries.
-pub const NAMES: [&str; 2] = [TANDEM.name, O1.name];
+pub const NAMES: [&str; 3] = [TANDEM.name, SINGLE.name, O1.name];
 /// All schedulers that can be named: these, `fair` and paths of objects.
 pub const SCHEDULERS: FairOrCarried<'_> = FairOrCarried(&ALL);
 

@@ -23,7 +23,7 @@ pub struct OneRunOptions {
     #[command(flatten)]
     pub scenario: ScenarioOptions,
 
-    /// Scheduler (`fair`, `tandem`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
+    /// Scheduler (`fair`, `tandem`, `single`, `o1`, or a sched_ext object's path), or scheduler and governor as in `tandem+schedutil`
     #[arg(short, long, value_name = "S", default_value = "fair", value_parser = choice)]
     scheduler: Choice,
 

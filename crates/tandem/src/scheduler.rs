@@ -41,7 +41,7 @@ enum Action {
 /// Show callbacks, maps, variables to set, and what an object needs of the kernel that the simulator lacks
 #[derive(Debug, Args)]
 struct Show {
-    /// `tandem`, `o1` or an object's path, with variables to set behind it if wanted
+    /// `tandem`, `single`, `o1` or an object's path, with variables to set behind it if wanted
     #[arg(value_name = "OBJECT", value_parser = object)]
     object: Arc<SchedExt>,
 

@@ -103,7 +103,7 @@ mod tests {
     fn what_the_page_offers_the_command_takes() {
         let carried = carried();
         assert!(carried.kernels.iter().all(|kernel| kernel.parse::<Profile>().is_ok()));
-        assert_eq!(carried.schedulers, ["fair", "tandem", "o1"]);
+        assert_eq!(carried.schedulers, ["fair", "tandem", "single", "o1"]);
         for (scheduler, settings) in &carried.settings {
             assert!(crate::arguments::choice(scheduler).is_ok() && !settings.is_empty(), "{scheduler}");
             for (setting, _) in settings {

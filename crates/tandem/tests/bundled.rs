@@ -26,9 +26,9 @@ fn chooser() -> tempfile::TempDir {
 #[test]
 fn tandem_is_a_scheduler_without_a_file() {
     let folder = tempfile::tempdir().unwrap();
-    let json = shown(folder.path(), &run(&["-s", "tandem,base=single,slice_us=5000", "--json"]));
+    let json = shown(folder.path(), &run(&["-s", "tandem,seniority_ms=300", "--json"]));
     let report: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(report["scheduler"], "tandem,base=single,slice_us=5000");
+    assert_eq!(report["scheduler"], "tandem,seniority_ms=300");
     assert_eq!(report["governor"], "schedutil");
     assert_eq!(report["sched_ext"]["name"], "tandem");
     assert_eq!(report["sched_ext"]["exit"], Value::Null);
@@ -42,10 +42,10 @@ fn what_tandem_can_be_set_to_is_listed_and_checked() {
     let text = shown(folder.path(), &["scheduler", "show", "tandem,isolate=Shared"]);
     let line =
         |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default().to_owned();
-    assert!(line("slice_us").contains("20000 us (u32, 100 to 1000000). With base=single: time that"), "{text}");
+    assert!(line("seniority_ms").contains("500 ms (u32, 1 to 60000). How long one parallel application"), "{text}");
     assert!(line("isolate").contains("shared, by default off (off, dedicated or shared). Keep"), "{text}");
     for (setting, expected) in [
-        ("slice_us=50", "tandem: slice_us must be 100 to 1000000 us, not 50"),
+        ("seniority_ms=0", "tandem: seniority_ms must be 1 to 60000 ms, not 0"),
         ("isolate=share", "is not one of off, dedicated, shared; did you mean shared?"),
         ("isolate=3", "\"3\" is not one of off, dedicated, shared"),
         ("sortet=true", "there is no setting sortet; did you mean sorted? The settings are all, "),

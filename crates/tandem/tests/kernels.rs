@@ -70,11 +70,11 @@ fn what_a_real_time_thread_takes_the_cpu_from_goes_elsewhere_on_each_kernel() {
     }
 }
 
-/// From one queue nothing is sent to a CPU that would have to be given back, unless a mechanism does.
+/// From one queue nothing is sent to a CPU that would have to be given back.
 #[test]
 fn with_a_single_queue_nothing_watches_for_taken_cpus() {
     for kernel in KERNELS {
-        let report = report(&taken(), "tandem,base=single", kernel);
+        let report = report(&taken(), "single", kernel);
         assert_eq!((calls(&report, "cpu_release"), calls(&report, "tp_btf/sched_switch")), (None, None), "{kernel}");
     }
 }

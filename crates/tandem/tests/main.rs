@@ -36,6 +36,7 @@ mod schedulers;
 mod serial;
 #[path = "common/simulated.rs"]
 mod simulated;
+mod single;
 mod switches;
 mod ui;
 #[path = "common/variant.rs"]

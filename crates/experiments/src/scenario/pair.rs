@@ -30,7 +30,7 @@ impl Schedulers for FairOrObject {
 }
 
 /// A scheduler and the governor that chooses clocks beside it, written `fair+schedutil`, or `fair` where each machine has its
-/// own default; where settings are varied, with its values of them: `tandem,base=single+schedutil slice_us=1000`.
+/// own default; where settings are varied, with its values of them: `single+schedutil slice_us=1000`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// Chooses threads and CPUs.

@@ -445,7 +445,7 @@ def simulate(
 ) -> Report:
     """Runs a workload on a machine.
 
-    scheduler  `fair`, Linux's own; `tandem` or `o1`, with settings behind it (`tandem,sorted=true`); the path of a sched_ext object.
+    scheduler  `fair`, Linux's own; `tandem`, `single` or `o1`, with settings behind it (`tandem,sorted=true`); the path of a sched_ext object.
                A governor may stand behind it: `fair+schedutil`
     governor   chooses clocks; by default what the machine's own Linux runs with
     seed       of all random streams: the same seed gives the same run

@@ -23,7 +23,7 @@ fn a_setting_that_is_not_there_has_a_nearest_name() {
     let said = mistake("run --all --set serial_frist=true -- true");
     assert!(said.starts_with("--set serial_frist=true: "), "{said}");
     assert!(said.contains("serial_first") && said.contains("tandem scheduler show tandem"), "{said}");
-    assert!(mistake("attach --set sorted_slice_us=99").contains("1000"));
+    assert!(mistake("attach --set seniority_ms=0").contains("1 to 60000 ms"));
     assert!(mistake("run --set longest -- true").contains("expected KEY=VALUE"));
 }
 

@@ -87,6 +87,7 @@ fn every_kind_of_file_is_known_when_it_is_written_again() {
         "analyze --json=@theory.json",
         "explain -m hikey960 --json=@explained.json",
         "scheduler show tandem --json=@listing.json",
+        "scheduler export single -o @single.bpf.o",
         "scheduler export o1 -o @o1.bpf.o",
         "workload phases --label 1:4 -o @phases.json",
         "machine detect -o @this.toml",

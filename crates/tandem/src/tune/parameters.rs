@@ -183,8 +183,8 @@ mod tests {
     fn an_object_says_what_its_settings_may_be() {
         let all = named(&[]).unwrap();
         let of = |name: &str| all.iter().find(|dimension| dimension.name == name);
-        let slice = of("slice_us").unwrap();
-        assert_eq!((&slice.domain, slice.own.as_deref()), (&Domain::Whole(100, 1_000_000), Some("20000")));
+        let seniority = of("seniority_ms").unwrap();
+        assert_eq!((&seniority.domain, seniority.own.as_deref()), (&Domain::Whole(1, 60_000), Some("500")));
         assert!(matches!(&of("isolate").unwrap().domain, Domain::Names(names) if names.len() == 3));
         assert!(matches!(&of("sorted").unwrap().domain, Domain::Names(names) if names == &["false", "true"]));
         assert_eq!(of("longest"), None);
@@ -206,12 +206,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_told() {
-        let one = named(&["slice_us=1000..2000"]).unwrap();
+        let one = named(&["seniority_ms=1000..2000"]).unwrap();
         // Its own value is outside: each point sets it.
         assert_eq!((one.len(), one[0].own.as_deref()), (1, None));
         for (wrong, expected) in [
-            (&["slice_uss"][..], "did you mean `slice_us`?"),
-            (&["slice_us=1..2000"], "1..2000 is not within 100 to 1000000"),
+            (&["seniority_mss"][..], "did you mean `seniority_ms`?"),
+            (&["seniority_ms=0..2000"], "0..2000 is not within 1 to 60000"),
             (&["longest"], "is set, or named, already"),
             (&["sorted", "sorted"], "is set, or named, already"),
             (&["sorted=1,maybe"], "maybe"),

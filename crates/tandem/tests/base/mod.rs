@@ -19,7 +19,6 @@ mod patience;
 mod pinned;
 mod pressure;
 mod run;
-mod single;
 mod sorted;
 mod staying;
 mod steering;

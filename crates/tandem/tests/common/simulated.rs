@@ -22,6 +22,7 @@ impl Schedulers for Opened {
         let path = match name {
             "fair" => return Ok(Scheduler::Fair),
             "tandem" => carried("tandem"),
+            "single" => carried("single"),
             "o1" => carried("o1"),
             path => path.into(),
         };
@@ -79,7 +80,8 @@ fn a_report_of_this_process_is_that_of_the_command() {
     std::fs::write(&path, json).unwrap();
     for (machine, scheduler, options) in [
         ("proliant-dl580:asymmetric", "fair+schedutil", &["--set", "base_slice_us=100000"][..]),
-        ("hikey960", "tandem,base=single,all=true", &["--duration", "8ms"]),
+        ("hikey960", "tandem,all=true", &["--duration", "8ms"]),
+        ("hikey960", "single,slice_us=5000", &["--duration", "8ms"]),
         ("smp-8", "tandem+performance", &["--set", "lock_turns=false,hz=1000"]),
         ("core2-q6600:fast", "o1,cpu_power=true+performance", &["--set", "bpf_insn_ps=0"]),
     ] {

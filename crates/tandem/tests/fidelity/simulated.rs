@@ -2,8 +2,8 @@
 //! A scenario in the simulator.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
 
 use tandem_simulator::metrics::{GroupReport, Report};
 use tandem_simulator::observer::{NoObserver, Observer, PrevState, TaskInfo};
@@ -13,9 +13,9 @@ use tandem_simulator::workload::Workload;
 
 use super::run::Run;
 use super::scenario::{Compared, Scenario};
-use crate::command::program;
 use crate::compiled::object_path;
 use crate::equal;
+use crate::schedulers::carried;
 
 /// When callbacks begin to count: before that threads start, and then sleep.
 const BEGIN: Nanos = SEC;
@@ -65,33 +65,19 @@ fn throttled(scenario: &Scenario, workload: &Workload, options: &Options, whole:
     groups.map(|(all, first)| (all.path.clone(), 100.0 * (waited(all) - waited(first)) / time)).collect()
 }
 
-/// `fair`, `tandem` or an object of `scripts/objects`, with settings.
+/// `fair`, `tandem`, `single` or an object of `scripts/objects`, with settings.
 #[track_caller]
 pub fn opened(scheduler: &str) -> Scheduler {
     let (name, settings) = scheduler.split_once(',').map_or((scheduler, ""), |(name, settings)| (name, settings));
     let object = match name {
         "fair" => return Scheduler::Fair,
-        "tandem" => tandem().to_owned(),
+        "tandem" => carried("tandem"),
+        "single" => carried("single"),
         name => object_path(name),
     };
     let comma = if settings.is_empty() { "" } else { "," };
     let text = format!("{}{comma}{settings}", object.display());
     Scheduler::SchedExt(Arc::new(SchedExt::open(&text).unwrap_or_else(|error| panic!("{error}"))))
-}
-
-/// The object that the command carries, as a file.
-fn tandem() -> &'static Path {
-    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
-    OBJECT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("fidelity");
-        let _ = std::fs::remove_dir_all(&folder);
-        std::fs::create_dir_all(&folder).unwrap();
-        let object = folder.join("tandem.bpf.o");
-        let mut command = program();
-        let output = command.args(["scheduler", "export", "tandem", "--output"]).arg(&object).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        object
-    })
 }
 
 /// Names, CPU time in the window, ends.

@@ -176,7 +176,7 @@ fn what_analyze_prints_is_as_the_schema_says() {
 
 #[test]
 fn what_scheduler_show_prints_is_as_the_schema_says() {
-    for command in ["scheduler show tandem --json", "scheduler show o1 --json"] {
+    for command in ["scheduler show tandem --json", "scheduler show single --json", "scheduler show o1 --json"] {
         assert_eq!(mistakes_in(Document::Scheduler, &of_the_simulator(command)), [""; 0], "{command}");
     }
 }
@@ -261,7 +261,7 @@ fn damaged_settings_of_a_search_are_refused() {
         ("/best/gain", Some("maybe".into())),
         ("/goal/minimise", Some("heat".into())),
         ("/tried", Some((-1.5).into())),
-        ("/best/settings/slice_us", Some(1.into())),
+        ("/best/settings/serial_threshold", Some(1.into())),
     ];
     damages_are_found(Document::Tune, &report, &damages);
 }
