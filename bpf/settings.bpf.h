@@ -5,7 +5,7 @@
 #ifndef __TANDEM_SETTINGS_H
 #define __TANDEM_SETTINGS_H
 
-#include "common/facts.bpf.h"
+#include "state/facts.bpf.h"
 
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))

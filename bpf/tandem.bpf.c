@@ -13,7 +13,7 @@
  */
 #include "base/base.bpf.h"
 #include "mechanisms/mechanisms.bpf.h"
-#include "common/exit.bpf.h"
+#include "state/exit.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 

@@ -6,7 +6,7 @@
 #ifndef __TANDEM_BASE_ENQUEUE_H
 #define __TANDEM_BASE_ENQUEUE_H
 
-#include "../common/queue.bpf.h"
+#include "../state/queue.bpf.h"
 #include "../place/faster.bpf.h"
 #include "../place/preempt.bpf.h"
 #include "../queues/vclock.bpf.h"

@@ -11,7 +11,7 @@
 #ifndef __TANDEM_BASE_HOTPLUG_H
 #define __TANDEM_BASE_HOTPLUG_H
 
-#include "../common/exit.bpf.h"
+#include "../state/exit.bpf.h"
 #include "enqueue.bpf.h"
 
 const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;

@@ -5,7 +5,7 @@
 #ifndef __TANDEM_BASE_IDLE_CLASS_H
 #define __TANDEM_BASE_IDLE_CLASS_H
 
-#include "../common/queue.bpf.h"
+#include "../state/queue.bpf.h"
 #include "../queues/line.bpf.h"
 #include "../queues/vclock.bpf.h"
 

@@ -11,7 +11,7 @@
 #ifndef __TANDEM_CLOCKS_CLOCK_H
 #define __TANDEM_CLOCKS_CLOCK_H
 
-#include "../common/common.bpf.h"
+#include "../state/state.bpf.h"
 
 enum {
 	CLOCK_ONE = 1024,

@@ -11,7 +11,7 @@
 #ifndef __TANDEM_CLOCKS_UTIL_H
 #define __TANDEM_CLOCKS_UTIL_H
 
-#include "../common/bits.bpf.h"
+#include "../state/bits.bpf.h"
 #include "../queues/line.bpf.h"
 
 enum {

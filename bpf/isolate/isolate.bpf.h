@@ -8,7 +8,7 @@
 #ifndef __TANDEM_ISOLATE_ISOLATE_H
 #define __TANDEM_ISOLATE_ISOLATE_H
 
-#include "../common/common.bpf.h"
+#include "../state/state.bpf.h"
 
 u32 bpf_cpumask_weight(const struct cpumask *cpumask) __ksym;
 

@@ -5,7 +5,7 @@
 #ifndef __TANDEM_ISOLATE_STATE_H
 #define __TANDEM_ISOLATE_STATE_H
 
-#include "../common/answers.bpf.h"
+#include "../state/answers.bpf.h"
 
 struct isolate_task {
 	/* Number of the task's application, 0 for system tasks. */

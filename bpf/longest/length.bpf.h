@@ -9,7 +9,7 @@
 #ifndef __TANDEM_LONGEST_LENGTH_H
 #define __TANDEM_LONGEST_LENGTH_H
 
-#include "../common/phase.bpf.h"
+#include "../state/phase.bpf.h"
 
 enum {
 	/* Threads of a group that are compared; further ones have no length. */

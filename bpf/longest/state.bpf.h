@@ -5,7 +5,7 @@
 #ifndef __TANDEM_LONGEST_STATE_H
 #define __TANDEM_LONGEST_STATE_H
 
-#include "../common/answers.bpf.h"
+#include "../state/answers.bpf.h"
 
 /* How long a task is among the threads of its group (length.bpf.h, learn.bpf.h). */
 struct longest_task {

@@ -5,7 +5,7 @@
 #ifndef __TANDEM_PLACE_KIND_H
 #define __TANDEM_PLACE_KIND_H
 
-#include "../common/kinds.bpf.h"
+#include "../state/kinds.bpf.h"
 
 enum {
 	/* How long a task that changed its CPU stays there, though a core of its own would be faster: long against the cost. */

@@ -5,7 +5,7 @@
 #ifndef __TANDEM_PLACE_PREEMPT_H
 #define __TANDEM_PLACE_PREEMPT_H
 
-#include "../common/bits.bpf.h"
+#include "../state/bits.bpf.h"
 #include "../queues/vclock.bpf.h"
 
 enum {

@@ -11,7 +11,7 @@
 #ifndef __TANDEM_QUEUES_CGROUPS_H
 #define __TANDEM_QUEUES_CGROUPS_H
 
-#include "../common/common.bpf.h"
+#include "../state/state.bpf.h"
 
 enum {
 	/* Groups beyond these count as the one above them. */

@@ -5,7 +5,7 @@
 #ifndef __TANDEM_QUEUES_LINE_H
 #define __TANDEM_QUEUES_LINE_H
 
-#include "../common/cpu.bpf.h"
+#include "../state/cpu.bpf.h"
 #include "sets.bpf.h"
 
 enum {

@@ -9,7 +9,7 @@
 #ifndef __TANDEM_SERIAL_LEVELS_H
 #define __TANDEM_SERIAL_LEVELS_H
 
-#include "../common/bits.bpf.h"
+#include "../state/bits.bpf.h"
 #include "../queues/line.bpf.h"
 
 enum {

@@ -22,7 +22,7 @@
 #ifndef __TANDEM_SERIAL_SENIORITY_H
 #define __TANDEM_SERIAL_SENIORITY_H
 
-#include "../common/phase.bpf.h"
+#include "../state/phase.bpf.h"
 #include "../queues/line.bpf.h"
 
 enum {

@@ -9,7 +9,7 @@
 #ifndef __TANDEM_SERIAL_SHARE_H
 #define __TANDEM_SERIAL_SHARE_H
 
-#include "../common/common.bpf.h"
+#include "../state/state.bpf.h"
 
 enum {
 	/* The credit holds what fills it in this time; no more can be saved up, ns. */

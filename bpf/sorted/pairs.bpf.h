@@ -9,7 +9,7 @@
 #ifndef __TANDEM_SORTED_PAIRS_H
 #define __TANDEM_SORTED_PAIRS_H
 
-#include "../common/common.bpf.h"
+#include "../state/state.bpf.h"
 
 /* The longest epoch, ns: with so many tasks that each would wait for longer, slices are shorter instead. */
 #define MAX_EPOCH (5ULL * NSEC_PER_SEC)

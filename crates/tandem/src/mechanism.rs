@@ -76,7 +76,7 @@ pub fn states() -> &'static Meanings {
     &WORDS.states
 }
 
-/// How the scheduler keeps limits of groups (`cpu.max`) where its base of several queues schedules.
+/// How the scheduler keeps limits of groups (`cpu.max`) where it schedules.
 pub fn keeps_limits() -> KeepsLimits {
     WORDS.keeps_limits
 }

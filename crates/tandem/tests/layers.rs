@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders from the bottom, each with those that it may use besides `common`.
+/// The folders from the bottom, each with those that it may use besides `state`.
 const LAYERS: [(&str, &[&str]); 12] = [
-    ("common", &[]),
+    ("state", &[]),
     ("queues", &[]),
     ("clocks", &["queues"]),
     ("place", &["clocks", "queues"]),
@@ -29,7 +29,7 @@ const LAYERS: [(&str, &[&str]); 12] = [
 fn layer_of(path: &Path) -> String {
     let name = path.file_name().unwrap().to_str().unwrap();
     if name == "state.bpf.h" || name == "settings.bpf.h" {
-        return "common".to_owned();
+        return "state".to_owned();
     }
     let first = path.components().next().unwrap().as_os_str().to_str().unwrap();
     first.split('.').next().unwrap().to_owned()
@@ -109,7 +109,7 @@ fn sources() -> BTreeMap<PathBuf, String> {
 
 fn allowed(layer: &str) -> BTreeSet<&'static str> {
     let (_, used) = LAYERS.iter().find(|(name, _)| *name == layer).unwrap_or_else(|| panic!("LAYERS has no {layer}"));
-    used.iter().copied().chain(["common"]).collect()
+    used.iter().copied().chain(["state"]).collect()
 }
 
 #[test]

@@ -68,7 +68,7 @@ mod long {
 
     #[test]
     fn who_does_not_look_is_ejected() {
-        let blind = Variant::new("#include \"bpf/common/migration.bpf.h\"\n#define must_stay(p) false");
+        let blind = Variant::new("#include \"bpf/state/migration.bpf.h\"\n#define must_stay(p) false");
         for settings in ["longest=true", "all=true", "longest=true,serial_first=true,sorted=true"] {
             let machine = "sdm845";
             let report = blind.report_after(TIME, &workload(), machine, settings);

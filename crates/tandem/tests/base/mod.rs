@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! What the base of several queues promises (`bpf/queues`): numbers worked out by hand, in the simulator.
+//! What the base promises (`bpf/base`): numbers worked out by hand, in the simulator.
 
 mod clocks;
 mod confined;

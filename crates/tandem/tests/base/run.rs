@@ -13,7 +13,7 @@ use crate::long::combinations::scheduler::{audited_run, tandem};
 use crate::long::combinations::support::machine::{Cache, Cluster, Spec};
 use crate::long::combinations::support::workload::{thread, timer, work, workload};
 
-/// The scheduler with settings behind it; none: the base of several queues, without a mode. Opened once, as compiled code is kept.
+/// The scheduler with settings behind it; none: the base, without a mode. Opened once, as compiled code is kept.
 pub fn with(settings: &[(&str, &str)]) -> SchedExt {
     static OPENED: OnceLock<Arc<SchedExt>> = OnceLock::new();
     let opened = OPENED.get_or_init(|| match tandem("") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! `sorted` over the base of several queues: memory-bound threads beside others, and shares as the base has them.
+//! `sorted` over the base: memory-bound threads beside others, and shares as the base has them.
 
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 /*
  * Bits of a word.
  */
-#ifndef __TANDEM_COMMON_BITS_H
-#define __TANDEM_COMMON_BITS_H
+#ifndef __TANDEM_STATE_BITS_H
+#define __TANDEM_STATE_BITS_H
 
 #include "../include/scx.bpf.h"
 
@@ -21,4 +21,4 @@ static __always_inline u32 lowest_bit(u64 word)
 	return bit_places[((word & -word) * BIT_SEQUENCE) >> 58];
 }
 
-#endif /* __TANDEM_COMMON_BITS_H */
+#endif /* __TANDEM_STATE_BITS_H */

@@ -3,10 +3,10 @@
  * The scheduler's end: its record, by the names that loaders look for (tools/sched_ext/include/scx/user_exit_info.h), and the wish to
  * be loaded again.
  */
-#ifndef __TANDEM_COMMON_EXIT_H
-#define __TANDEM_COMMON_EXIT_H
+#ifndef __TANDEM_STATE_EXIT_H
+#define __TANDEM_STATE_EXIT_H
 
-#include "common.bpf.h"
+#include "state.bpf.h"
 
 struct user_exit_info {
 	int kind;
@@ -33,4 +33,4 @@ static void restart_for(s32 cpu, bool online)
 		 (u64)(online ? "online" : "offline"));
 }
 
-#endif /* __TANDEM_COMMON_EXIT_H */
+#endif /* __TANDEM_STATE_EXIT_H */

@@ -2,8 +2,8 @@
 /*
  * The kernel's run queues.
  */
-#ifndef __TANDEM_COMMON_RQ_H
-#define __TANDEM_COMMON_RQ_H
+#ifndef __TANDEM_STATE_RQ_H
+#define __TANDEM_STATE_RQ_H
 
 /* kernel/sched/sched.h: from this bit of rq.clock_update_flags on the time of a run queue counts as brought up to date. */
 enum { RQCF_ACT_SKIP = 2 };

@@ -2,8 +2,8 @@
 /*
  * What is known of the machine: a loader fills it in before the programs are verified (tandem.toml says from what).
  */
-#ifndef __TANDEM_COMMON_FACTS_H
-#define __TANDEM_COMMON_FACTS_H
+#ifndef __TANDEM_STATE_FACTS_H
+#define __TANDEM_STATE_FACTS_H
 
 #include "../include/scx.bpf.h"
 
@@ -96,4 +96,4 @@ static __always_inline const volatile struct cpu_facts *facts_of(u32 cpu)
 	return &cpu_facts[cpu & (MAX_CPUS - 1)];
 }
 
-#endif /* __TANDEM_COMMON_FACTS_H */
+#endif /* __TANDEM_STATE_FACTS_H */

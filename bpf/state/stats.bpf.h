@@ -5,10 +5,10 @@
  * The object says in words what each counter and state means: in declaration tags, as settings do, on members of structures
  * that are named as the enumerators are. Enumerators themselves cannot have tags.
  */
-#ifndef __TANDEM_COMMON_STATS_H
-#define __TANDEM_COMMON_STATS_H
+#ifndef __TANDEM_STATE_STATS_H
+#define __TANDEM_STATE_STATS_H
 
-#include "state.bpf.h"
+#include "../base/state.bpf.h"
 #include "../isolate/state.bpf.h"
 #include "../longest/state.bpf.h"
 #include "../serial/state.bpf.h"
@@ -111,4 +111,4 @@ static __always_inline void count(u32 stat)
 		(*value)++;
 }
 
-#endif /* __TANDEM_COMMON_STATS_H */
+#endif /* __TANDEM_STATE_STATS_H */

@@ -2,8 +2,8 @@
 /*
  * Virtual times: how much tasks have had, by their weights.
  */
-#ifndef __TANDEM_COMMON_VTIME_H
-#define __TANDEM_COMMON_VTIME_H
+#ifndef __TANDEM_STATE_VTIME_H
+#define __TANDEM_STATE_VTIME_H
 
 #include "../include/scx.bpf.h"
 
@@ -17,4 +17,4 @@ static __always_inline bool vtime_before(u64 a, u64 b)
 	return (s64)(a - b) < 0;
 }
 
-#endif /* __TANDEM_COMMON_VTIME_H */
+#endif /* __TANDEM_STATE_VTIME_H */

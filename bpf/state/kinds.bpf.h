@@ -4,10 +4,10 @@
  *
  * CPUs of a kind have nearly the same performance: within 5 %, as capacity_greater() of kernel/sched/fair.c has it.
  */
-#ifndef __TANDEM_COMMON_KINDS_H
-#define __TANDEM_COMMON_KINDS_H
+#ifndef __TANDEM_STATE_KINDS_H
+#define __TANDEM_STATE_KINDS_H
 
-#include "common.bpf.h"
+#include "state.bpf.h"
 
 struct bpf_cpumask *bpf_cpumask_create(void) __ksym;
 void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;
@@ -142,4 +142,4 @@ static __always_inline s32 cpu_set_pick(struct cpu_set *set, u64 flags)
 	return cpus ? scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, flags) : -1;
 }
 
-#endif /* __TANDEM_COMMON_KINDS_H */
+#endif /* __TANDEM_STATE_KINDS_H */

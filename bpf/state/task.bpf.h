@@ -2,13 +2,13 @@
 /*
  * Tasks: what is known of each, and where it may run.
  */
-#ifndef __TANDEM_COMMON_TASK_H
-#define __TANDEM_COMMON_TASK_H
+#ifndef __TANDEM_STATE_TASK_H
+#define __TANDEM_STATE_TASK_H
 
 #include "answers.bpf.h"
 #include "facts.bpf.h"
 #include "migration.bpf.h"
-#include "state.bpf.h"
+#include "../clocks/state.bpf.h"
 #include "../queues/state.bpf.h"
 #include "../isolate/state.bpf.h"
 #include "../longest/state.bpf.h"
@@ -87,4 +87,4 @@ static __always_inline bool may_run_everywhere(const struct task_struct *p)
 	return p->nr_cpus_allowed >= (s32)nr_cpus && !must_stay(p);
 }
 
-#endif /* __TANDEM_COMMON_TASK_H */
+#endif /* __TANDEM_STATE_TASK_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What all mechanisms share: the machine, tasks, thread groups, CPUs, virtual time, queues, and what is counted.
+ * What is known of the machine, of tasks, of thread groups and of CPUs; which queues there are; and the counters.
  */
-#ifndef __TANDEM_COMMON_COMMON_H
-#define __TANDEM_COMMON_COMMON_H
+#ifndef __TANDEM_STATE_H
+#define __TANDEM_STATE_H
 
 #include "facts.bpf.h"
 #include "rq.bpf.h"
@@ -14,4 +14,4 @@
 #include "queue.bpf.h"
 #include "stats.bpf.h"
 
-#endif /* __TANDEM_COMMON_COMMON_H */
+#endif /* __TANDEM_STATE_H */

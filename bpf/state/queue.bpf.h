@@ -2,8 +2,8 @@
 /*
  * Queues, and the way to another CPU.
  */
-#ifndef __TANDEM_COMMON_QUEUE_H
-#define __TANDEM_COMMON_QUEUE_H
+#ifndef __TANDEM_STATE_QUEUE_H
+#define __TANDEM_STATE_QUEUE_H
 
 #include "vtime.bpf.h"
 
@@ -36,4 +36,4 @@ static __always_inline void insert_on(struct task_struct *p, s32 cpu, u64 slice,
 		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-#endif /* __TANDEM_COMMON_QUEUE_H */
+#endif /* __TANDEM_STATE_QUEUE_H */

@@ -2,8 +2,8 @@
 /*
  * Thread groups: what the papers call programs.
  */
-#ifndef __TANDEM_COMMON_GROUP_H
-#define __TANDEM_COMMON_GROUP_H
+#ifndef __TANDEM_STATE_GROUP_H
+#define __TANDEM_STATE_GROUP_H
 
 #include "../longest/state.bpf.h"
 #include "../serial/state.bpf.h"
@@ -75,4 +75,4 @@ static void group_leave(struct task_struct *p, struct task_ctx *tctx, struct gro
 		bpf_map_delete_elem(&groups, &tgid);
 }
 
-#endif /* __TANDEM_COMMON_GROUP_H */
+#endif /* __TANDEM_STATE_GROUP_H */

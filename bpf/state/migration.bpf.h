@@ -6,8 +6,8 @@
  * `cpus_ptr` is narrowed to the CPU only after the task was queued (migrate_disable_switch), and `nr_cpus_allowed` never is. A
  * scheduler that sends it to another CPU's local queue is ejected; out of a queue that CPUs share only its own can take it.
  */
-#ifndef __TANDEM_COMMON_MIGRATION_H
-#define __TANDEM_COMMON_MIGRATION_H
+#ifndef __TANDEM_STATE_MIGRATION_H
+#define __TANDEM_STATE_MIGRATION_H
 
 #include "facts.bpf.h"
 
@@ -29,4 +29,4 @@ static __always_inline bool must_stay(const struct task_struct *p)
 			    p != bpf_get_current_task_btf());
 }
 
-#endif /* __TANDEM_COMMON_MIGRATION_H */
+#endif /* __TANDEM_STATE_MIGRATION_H */

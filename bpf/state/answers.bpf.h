@@ -2,8 +2,8 @@
 /*
  * The mechanisms: which are on, and what they answer.
  */
-#ifndef __TANDEM_COMMON_ANSWERS_H
-#define __TANDEM_COMMON_ANSWERS_H
+#ifndef __TANDEM_STATE_ANSWERS_H
+#define __TANDEM_STATE_ANSWERS_H
 
 #include "../include/scx.bpf.h"
 #include "../settings.bpf.h"
@@ -84,4 +84,4 @@ enum rank {
 	RANK_SERIAL,
 };
 
-#endif /* __TANDEM_COMMON_ANSWERS_H */
+#endif /* __TANDEM_STATE_ANSWERS_H */

@@ -6,10 +6,10 @@
  * that an event costs; what follows from a change of phase is done by the CPU that sees the crossing, and atomic counting
  * lets exactly one CPU see each crossing.
  */
-#ifndef __TANDEM_COMMON_PHASE_H
-#define __TANDEM_COMMON_PHASE_H
+#ifndef __TANDEM_STATE_PHASE_H
+#define __TANDEM_STATE_PHASE_H
 
-#include "common.bpf.h"
+#include "state.bpf.h"
 
 /* What a change of readiness changed for the group. */
 enum phase_change {
@@ -110,4 +110,4 @@ static __always_inline bool phase_has_been_parallel(struct group *group)
 	return until && bpf_ktime_get_ns() - until < (u64)serial_memory_ms * NSEC_PER_MSEC;
 }
 
-#endif /* __TANDEM_COMMON_PHASE_H */
+#endif /* __TANDEM_STATE_PHASE_H */

@@ -2,8 +2,8 @@
 /*
  * CPUs: what is known of each, and what runs there.
  */
-#ifndef __TANDEM_COMMON_CPU_H
-#define __TANDEM_COMMON_CPU_H
+#ifndef __TANDEM_STATE_CPU_H
+#define __TANDEM_STATE_CPU_H
 
 #include "facts.bpf.h"
 #include "task.bpf.h"
@@ -78,4 +78,4 @@ static __always_inline u64 cpu_stops(struct cpu_ctx *cctx, struct task_ctx *tctx
 	return ran;
 }
 
-#endif /* __TANDEM_COMMON_CPU_H */
+#endif /* __TANDEM_STATE_CPU_H */
