@@ -44,7 +44,7 @@ struct longest_group {
 	/* How long threads keep the locks that they are handed, a mean, ns. */
 	u64 hold;
 	/*
-	 * Wakeups of threads by others of the group in this window (turns.bpf.h), when it began, ns, and the most threads
+	 * Wakeups of threads by others of the group in this window (locks.bpf.h), when it began, ns, and the most threads
 	 * that were ready; how long the last window without turns took, ns; for how many windows turns are not tried, and
 	 * for how many they were not the last time.
 	 */

@@ -176,7 +176,7 @@ struct base_cpu {
 	/* What runs had run so much when its control group was last charged, ns; of which time with limits that is (limits_since). */
 	u64 limit_charged;
 	u32 limit_since;
-	/* Before that no faster CPU can be taken over by turn, ns (turns.bpf.h). */
+	/* Before that no faster CPU can be taken over by turn, ns (faster.bpf.h). */
 	u64 turn_at;
 	/* Up to when what has taken the CPU as it woke has had its turns, ns (preempt.bpf.h). */
 	u64 preempt_at;
