@@ -185,6 +185,9 @@ const volatile u32 edp_slope_pct
 const volatile u32 edp_slowdown_pct
 	__range("0..1000") __unit("%") __letter("1000, no limit: section 4.2")
 	__help("Most that a thread's work may take longer for that.") = 5;
+const volatile bool memory_turns
+	__letter("false: Morad et al., section IX, only named as future work")
+	__help("While the memory moves all that it can, threads that wait for it take turns, as few at a time as it takes, and CPUs idle.");
 const volatile bool concentrate
 	__help("Wake tasks where the clock is high already.")
 	__letter("false: Richling et al., only planned under Future Work") = true;

@@ -83,6 +83,10 @@ struct node_memory {
 	/* MB/s of all of them, and the most there ever was. */
 	s32 rate;
 	s32 most;
+	/* Counters do not rest, and what all CPUs move is summed up: somebody compares rates. */
+	bool watched;
+	/* Transactions while that is so. */
+	u64 moved;
 	/* When CPUs last moved a tenth of what it can, ns. */
 	u64 used;
 };
@@ -329,11 +333,11 @@ static __always_inline bool counters_rest(struct cpu_counters *counters)
 }
 
 /* Rests if a task does what it did. */
-static __always_inline void counters_may_rest(struct cpu_counters *counters, struct task_ctx *tctx, u32 before)
+static __always_inline void counters_may_rest(struct node_memory *memory, struct cpu_counters *counters, struct task_ctx *tctx, u32 before)
 {
 	u32 now = tctx->counted.intensity + tctx->counted.stall;
 
-	if (tctx->counted.measured && (now > before ? now - before : before - now) <= COUNTERS_SAME)
+	if (tctx->counted.measured && !memory->watched && (now > before ? now - before : before - now) <= COUNTERS_SAME)
 		counters->rest = COUNTERS_REST;
 }
 
@@ -365,13 +369,15 @@ static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 	if (!tctx || !ran || anew)
 		return false;
 	before = tctx->counted.intensity + tctx->counted.stall;
+	if (memory_of(cpu)->watched)
+		__sync_fetch_and_add(&memory_of(cpu)->moved, transactions);
 	counters_note_moved(cpu, ran, transactions);
 	/* Many processors have no event for stalled cycles: then intensity is all there is. */
 	if (stalled < 0 || all_cycles <= 0)
 		counters_fold(tctx, cpu, ran, transactions, -1);
 	else
 		counters_fold(tctx, cpu, ran, transactions, clock_share_at_top(cpu, stalled, all_cycles, ran));
-	counters_may_rest(counters, tctx, before);
+	counters_may_rest(memory_of(cpu), counters, tctx, before);
 	counters_running(tctx);
 	return true;
 }

@@ -23,6 +23,35 @@ static __noinline int mechanisms_dispatch_rest(u32 cpu)
 	return is_on(SORTED) && nr_sorted_waiting > 0 && rq_of(cpu)->exists && sorted_steal(cpu);
 }
 
+/* Gives a CPU the first thread that waits for a turn at the memory, if one more may run, or the CPU's own has had its turn; whether it did. */
+static __noinline int mechanisms_feed(struct task_struct *prev, struct cpu_ctx *cctx)
+{
+	bool leaves = is_queued(prev);
+
+	if (leaves && !cctx->speed.turn_over)
+		return false;
+	return cctx->isolate.takes_applications && feed_take(cctx, bpf_get_smp_processor_id(), leaves);
+}
+
+/* A tick: a thread that waits for memory leaves where more run than may, or when it has had its turn and another one waits for one. */
+static __noinline int mechanisms_feed_tick(struct task_struct *p, struct cpu_ctx *cctx, struct base_cpu *bctx)
+{
+	u32 cpu = bctx->number;
+
+	feed_note(cctx, cpu, feed_is_bound(cctx->counted.stall));
+	feed_look(cpu);
+	if (!cctx->speed.bound_by_memory || !may_run_everywhere(p))
+		return 0;
+	if (!feed_has_room(cpu, true)) {
+		bctx->limited = true;
+		p->scx.slice = 0;
+	} else if (feed_turn_is_over(p, cctx, cpu)) {
+		cctx->speed.turn_over = true;
+		p->scx.slice = 0;
+	}
+	return 0;
+}
+
 static void mechanisms_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -36,7 +65,9 @@ static void mechanisms_dispatch(s32 cpu, struct task_struct *prev)
 		if (active & (SERIAL | LONGEST) && ranked_dispatch(prev, cctx, bctx))
 			return;
 	}
-	if (!(is_on(SORTED) && sorted_dispatch(prev, bctx)))
+	if (feed_is_on() && !bctx->limited && mechanisms_feed(prev, cctx))
+		return;
+	if (!(is_on(SORTED) && !bctx->limited && sorted_dispatch(prev, bctx)))
 		base_dispatch(cpu, prev);
 	if (active & (SERIAL | LONGEST | SORTED) && !is_queued(prev) && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL))
 		mechanisms_dispatch_rest(cpu);
@@ -65,6 +96,8 @@ static void mechanisms_tick(struct task_struct *p)
 	if (on & (SERIAL | LONGEST) && ranked_waiting(on) &&
 	    (age_is_time(bctx) || p->se.sum_exec_runtime - bctx->charged >= SLICE_MOST))
 		p->scx.slice = 0;
+	if (feed_is_on())
+		mechanisms_feed_tick(p, cctx, bctx);
 	if (on & SORTED && slice && !p->scx.slice)
 		rq_of(bctx->number)->cut = true;
 }

@@ -64,6 +64,19 @@ static __always_inline bool mechanisms_enqueue_ranked(struct task_struct *p, str
 	return (rank != RANK_NORMAL || wish == WISH_FAST) && mechanisms_enqueue_as(p, tctx, rank, wish, enq_flags);
 }
 
+/* Has a thread wait for its turn at the memory, if it must; whether it does. */
+static __noinline int mechanisms_holds(struct task_struct *p, struct task_ctx *tctx)
+{
+	u32 cpu = scx_bpf_task_cpu(p);
+
+	if (tctx->base.idles || !feed_holds(p, tctx, cpu))
+		return false;
+	count(TANDEM_STAT_SPEED_HELD);
+	home_forget(&tctx->base);
+	dsq_insert(p, feed_queue(cpu), SLICE_LONE, 0);
+	return true;
+}
+
 static __always_inline void mechanisms_enqueue_task(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
 	struct base_task *task = &tctx->base;
@@ -76,6 +89,8 @@ static __always_inline void mechanisms_enqueue_task(struct task_struct *p, struc
 	if (task->go_to && base_go_to(p, task, enq_flags))
 		return;
 	if (active & (SERIAL | LONGEST) && mechanisms_enqueue_ranked(p, tctx, enq_flags))
+		return;
+	if (feed_is_on() && mechanisms_holds(p, tctx))
 		return;
 	if (is_on(SORTED) && sorted_enqueue(p, tctx, enq_flags))
 		return;

@@ -59,6 +59,8 @@ static __always_inline void mechanisms_begins(struct task_struct *p, struct task
 		tctx->started = bpf_ktime_get_ns();
 	if (counters_work)
 		counters_running(tctx);
+	if (feed_is_on())
+		feed_begins(p, tctx, cpu_of(bctx->number), bctx->number);
 	if (on & CLOCKS)
 		mechanisms_clock(tctx);
 }
@@ -116,6 +118,8 @@ static void mechanisms_stopping(struct task_struct *p, bool runnable)
 		ranked_stopping(p, tctx, cctx, ran, on);
 	if (on & CLOCKS)
 		speed_stopping(tctx, ran);
+	if (feed_is_on())
+		feed_stops(cctx, bctx->number);
 }
 
 static void mechanisms_update_idle(s32 cpu, bool idle)
@@ -127,6 +131,10 @@ static void mechanisms_update_idle(s32 cpu, bool idle)
 		cpu_of(cpu)->idle = idle;
 	if (idle && counters_work)
 		counters_idle(cpu);
+	if (idle && feed_is_on()) {
+		cpu_of(cpu)->speed.takes_turn = false;
+		feed_stops(cpu_of(cpu), cpu);
+	}
 	if (on & CLOCKS)
 		speed_update_idle(cpu, idle);
 }

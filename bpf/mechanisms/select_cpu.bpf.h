@@ -55,6 +55,8 @@ static s32 mechanisms_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_f
 		return confined_select_noise(p, &tctx->base);
 	if (light_works)
 		light_wakes(tctx);
+	if (feed_is_on() && feed_holds(p, tctx, prev_cpu))
+		return prev_cpu;
 	if (on & LONGEST && locks_concern(p, tctx))
 		return select_by_turns(p, prev_cpu);
 	rank = rank_of(p, tctx);

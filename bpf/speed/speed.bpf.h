@@ -8,6 +8,7 @@
 #ifndef __TANDEM_SPEED_SPEED_H
 #define __TANDEM_SPEED_SPEED_H
 
+#include "feed.bpf.h"
 #include "governor.bpf.h"
 #include "light.bpf.h"
 
@@ -27,7 +28,9 @@ static s32 speed_init(void)
 		edp_state = TANDEM_STATE_NO_COUNTERS;
 	if (clocks && active & (ISOLATE | SPEED))
 		active |= CLOCKS;
-	return active & CLOCKS ? warm_init() ?: governor_init() : 0;
+	if (!(active & CLOCKS))
+		return 0;
+	return warm_init() ?: feed_init() ?: governor_init();
 }
 
 static __always_inline s32 speed_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)

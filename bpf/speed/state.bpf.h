@@ -32,6 +32,12 @@ struct speed_cpu {
 	/* Whether a task of this CPU is in the mix of its clock, and with which share of memory. */
 	u32 mixed;
 	u32 share;
+	/* The running thread waits for memory; when its turn began, ns of its run time; and whether that is over (feed.bpf.h). */
+	bool bound_by_memory;
+	bool turn_over;
+	/* The CPU has taken another one, which has not begun yet. */
+	bool takes_turn;
+	u64 turn_began;
 };
 
 #define SPEED_STATS(sees, acts)										\
@@ -41,6 +47,7 @@ struct speed_cpu {
 	sees(SPEED_KEPT, "changes dropped, as load flipped back in time")				\
 	sees(SPEED_REPEATED, "requests made again, which the governor may have missed")			\
 	acts(SPEED_WARM, "threads woken where the clock was high already")				\
-	acts(SPEED_LIGHT, "light threads woken where they cost less")
+	acts(SPEED_LIGHT, "light threads woken where they cost less")					\
+	acts(SPEED_HELD, "threads that waited for their turn at the memory")
 
 #endif /* __TANDEM_SPEED_STATE_H */

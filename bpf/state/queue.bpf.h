@@ -18,6 +18,8 @@ enum queue {
 	/* serial: threads in serial phases; those of parallel applications that are not the senior. */
 	QUEUE_SERIAL,
 	QUEUE_JUNIOR,
+	/* speed: one for each node, of threads that wait for a turn at its memory. */
+	QUEUE_FED = 1 << 15,
 	/* sorted: one for each CPU, by epoch and intensity. */
 	QUEUE_CPU = 1 << 16,
 };
