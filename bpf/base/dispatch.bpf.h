@@ -34,7 +34,7 @@ static __always_inline void base_keeps(struct task_struct *prev, struct base_tas
 	prev->scx.slice = task->pace > LIGHT_PACE ? SLICE_MOST : SLICE_LONE;
 }
 
-/* Lets the running task go on, while the first waiting task is due at @latest. */
+/* Lets the running task go on. Virtual time advances to @latest at most, the place of the first waiting task. */
 static __always_inline void base_goes_on(struct task_struct *prev, struct base_task *task, struct base_cpu *bctx, u64 latest)
 {
 	vclock_begin(task, line_at(bctx->line), false, latest);
