@@ -8,8 +8,8 @@
 #include "../queues/vclock.bpf.h"
 
 /*
- * Charges the idle class for one task's run time while other tasks waited (@wanted), by a share of the weights of all waiting tasks. The
- * class owes at most a slice for each CPU.
+ * Charges the idle class for one task's run time while other tasks waited (@wanted): the class weighs as much as all of its tasks
+ * together. The class owes at most a slice for each CPU.
  */
 static __noinline int base_charge_idle_class(struct base_cpu *bctx, u64 ran, bool wanted)
 {

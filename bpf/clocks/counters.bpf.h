@@ -64,7 +64,7 @@ struct cpu_counters {
 	bool known;
 	/* The CPU has run a task since it was idle, and counts in its node. */
 	bool busy;
-	/* How many more readings are left out; the next reading after them only notes where the counters stand. */
+	/* The number of readings still left out, plus 1 for the reading after them, which only notes where the counters stand; 0: none. */
 	u16 rest;
 	/* MB/s that the CPU's tasks moved at the last measurement; run time, ns, and transactions since then. */
 	u32 rate;

@@ -6,8 +6,8 @@
  * the paper's experiments (sections 4.3 and 7.3). Without them the clocks follow the noise's load: the rule of thumb of section 2, "as
  * close to 100 %" as possible, and the future work of section 8:
  *
- * 	dedicated	the OS CPU gets the lowest clock that noise loads to at most os_load_pct, 90 %
- * 	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it
+ *	dedicated	the OS CPU gets the lowest clock that noise loads to at most os_load_pct, 90 %
+ *	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it
  *
  * Noise is measured over windows of 100 ms. The greater of two windows in a row counts, so that one quiet window slows no CPU down. If
  * noise keeps the OS CPU busy for os_hurry_ms, a quarter of a window, the clock goes up at once. Taken literally, the paper has a load of

@@ -63,7 +63,10 @@ static __noinline int age_take_from(struct base_cpu *bctx, u64 queue)
 	return taken;
 }
 
-/* Takes an aged task out of any queue that this CPU dispatches from. The CPU looks again at the next dispatch, until it finds no more. */
+/*
+ * Takes an aged task out of the CPU's own queue, its line's queues, longest's queue or the CPU's sorted queue. The CPU looks again at the
+ * next dispatch, until it finds no more.
+ */
 static __noinline int age_take(struct base_cpu *bctx)
 {
 	u32 number = bctx->line;
