@@ -3,10 +3,11 @@
  * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity. (Merkel & Bellosa,
  * section 4.1: the balancer, whose criteria and period the paper leaves open.)
  *
- * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that queue would still
- * be the longer one. Where tasks do not divide evenly the longer queue goes around, so that all tasks have the same time in the end. If
- * lengths are even the CPU exchanges tasks. It gives a memory-bound task for a compute-bound one of the CPU with the least intensity, so
- * that sums are even. Or, as in the paper, it exchanges tasks so that each CPU has tasks of different intensity (sorted_balance).
+ * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that queue has more
+ * tasks than the CPU's own would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks have the
+ * same time in the end. If lengths are even the CPU exchanges tasks. It gives a memory-bound task for a compute-bound one of the CPU with
+ * the least intensity, so that sums are even. Or, as in the paper, it exchanges tasks so that each CPU has tasks of different intensity
+ * (sorted_balance).
  */
 #ifndef __TANDEM_SORTED_BALANCE_H
 #define __TANDEM_SORTED_BALANCE_H
