@@ -217,7 +217,7 @@ static __noinline int base_dispatch_unusual(struct task_struct *prev, struct bas
 /* The running task leaves the CPU, in the usual case. */
 static __always_inline void base_dispatch_next(struct base_cpu *bctx, struct task_struct *prev, u32 waiting)
 {
-	/* A task that waits alone is taken without a look: no waiting task due before it holds virtual time. */
+	/* A task that waits alone is taken without a look: no other waiting task is due before it and holds virtual time back. */
 	if (waiting == 1 ? dsq_move_to_local(QUEUE_LINE | bctx->line) : waiting && base_dispatch_waiting(prev, bctx))
 		return;
 	if (bctx->has_lines) {

@@ -137,7 +137,7 @@ static __always_inline void base_enqueue_task(struct task_struct *p, struct base
 
 /*
  * The state of a task that is to be queued, which is counted. None if no memory was left for the state: the task then waits in the global
- * queue with all such tasks.
+ * queue with all tasks without state.
  */
 static __always_inline struct task_ctx *base_task_to_queue(struct task_struct *p, u64 enq_flags)
 {

@@ -2,10 +2,10 @@
 /*
  * CPUs that come and go while the scheduler stays.
  *
- * The kernel itself moves the running task and the waiting tasks of a CPU that goes to other CPUs. Here the CPU leaves its line, and the
- * sets in which idle CPUs are sought. Its state stays, for when the CPU comes back.
+ * The kernel itself moves the running task and the waiting tasks of a CPU that goes. Here the CPU leaves its line, and the sets in which
+ * idle CPUs are sought. Its state stays, for when the CPU comes back.
  *
- * One case is not handled: Linux 6.12 takes a CPU that has gone for idle until a task picks it. That one task gets another CPU
+ * One case is not handled: Linux 6.12 treats a CPU that has gone as idle until a task picks it. That one task gets another CPU
  * (select_fallback_rq), and may have to wait there for the end of a slice.
  */
 #ifndef __TANDEM_BASE_HOTPLUG_H
@@ -53,7 +53,7 @@ static void hotplug_note(u32 cpu, bool online)
  * the own CPU (irq_work). The irq_work would stay pending until the CPU goes offline the next time. Once the CPU is back, none of its
  * kicks works, as an interrupt is sent only for the first pending irq_work. A caller that waits until no irq_work is pending waits for
  * ever (schedutil as it leaves a CPU). In a guest a CPU was seen in this state, its own kick first among the pending work, and the kernel
- * hung. The kick itself was not seen. For a CPU's own queue the kernel needs no kick.
+ * hung. That the CPU had kicked while it went was not seen. For a CPU's own queue the kernel needs no kick.
  */
 static __noinline int hotplug_takes(struct task_struct *p)
 {
@@ -103,7 +103,7 @@ static __noinline int hotplug_change(u32 cpu, bool online)
 
 /*
  * Moves the tasks in a queue of a line without CPUs to the line of each task's last CPU. That CPU is online, as the kernel has already
- * moved tasks from CPUs that have gone to other CPUs. The remaining tasks wait far from their last CPU because fewer tasks waited there
+ * moved the tasks of CPUs that have gone. The remaining tasks wait far from their last CPU because fewer tasks waited there
  * (steal_line_for), and may run everywhere.
  */
 static void hotplug_vacate(u64 queue, u32 from)

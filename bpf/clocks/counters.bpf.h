@@ -2,9 +2,9 @@
 /*
  * How memory-bound tasks are, from performance counters.
  *
- * Callbacks of sched_ext may not read counters; programs at tracepoints may. The kernel passes the tracepoint sched_stat_runtime at each
- * tick, and before it takes a task off its CPU. The latter is on that CPU, ahead of `stopping`. The counters' gain since the last
- * tracepoint is therefore the running task's.
+ * Callbacks of sched_ext may not read counters; programs at tracepoints may. The kernel passes the tracepoint sched_stat_runtime on a
+ * task's CPU: at each tick, and before it takes the task off, ahead of `stopping`. The counters' gain since the last tracepoint is
+ * therefore the running task's.
  *
  * Intensity is bytes per second over the task's fair share of the memory's bandwidth, which is 1/n of the bandwidth if n CPUs are busy.
  * (Merkel & Bellosa: memory transactions in a slice, section 4.1, as utilisation of the bus, 0 to 1, section 4.2.) So n streams that
@@ -93,7 +93,7 @@ bool counters_work;
 
 static void counters_init(void)
 {
-	/* While speed is inert nothing uses the counters for it. */
+	/* While speed is inert no code uses the counters for it. */
 	counters_wanted = is_asked(SORTED) || (is_on(SPEED) && edp);
 }
 

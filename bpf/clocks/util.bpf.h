@@ -360,7 +360,7 @@ static __always_inline void util_running(struct task_struct *p, struct base_task
 		bctx->util -= util_lost(bctx->util, idle, now);
 	/*
 	 * A task that is new, or comes from another CPU, brings its utilisation along (attach_entity_load_avg). With a mode it does not:
-	 * the clock that stays high after the task costs energy, by the choosing half 0.8 % in the mean, for responses that are no
+	 * the clock that stays high after the task costs energy, 0.8 % in the mean of the choosing half, for responses that are no
 	 * shorter (docs/base.md).
 	 */
 	if (mode == TANDEM_MODE_NONE && task->util > bctx->util)

@@ -38,8 +38,8 @@ static __always_inline s32 confined_preempt(struct task_struct *p, struct task_c
 }
 
 /*
- * Whether noise that wakes preempts the OS CPU. It preempts other noise that is due later. It preempts an application at once, or, if
- * noise_preempts is off, never, as slices then end at ticks.
+ * Whether noise that wakes preempts the OS CPU's task. Other noise is preempted if it is due later. An application is preempted at once,
+ * or, if noise_preempts is off, never, as slices then end at ticks.
  */
 static __always_inline bool confined_takes(struct task_struct *p, struct base_task *task, u64 deadline)
 {

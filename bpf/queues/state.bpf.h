@@ -64,7 +64,7 @@ struct base_task {
 	u64 kind_at;
 	/* The CPU of another package that the task was gathered from, plus 1; 0: none (gather.bpf.h). */
 	u16 gathered_from;
-	/* The CPU that the task is to go to, plus 1; 0: any. */
+	/* The CPU that the task is to go to, plus 1, and flags of wanted_by; 0: any. */
 	u32 go_to;
 	/*
 	 * The set of CPUs that the task is confined to, in its line, plus 1, 0 if the task may run everywhere; and the key of the set
@@ -92,7 +92,7 @@ enum {
 	WANTED_CLAIMED = 1 << 30,
 };
 
-/* A CPU, on a cache line of its own. */
+/* A CPU, on cache lines of its own. */
 struct base_cpu {
 	/* The virtual deadline of the running task; and the task's `charged`. */
 	u64 deadline;

@@ -2,8 +2,8 @@
 /*
  * Tasks that wait in a line: a CPU takes the first task, or a later task whose data are in the CPU's caches.
  *
- * Tasks that use up their slices take turns on the CPUs where they ran. Where a line has more tasks for each CPU than others, its first
- * tasks would fall behind: then the CPU takes the first task, wherever it ran.
+ * Tasks that use up their slices take turns on the CPUs where they ran. Tasks whose CPU has more of them than other CPUs would fall
+ * behind: then a CPU takes the first task, wherever it ran.
  */
 #ifndef __TANDEM_QUEUES_WAITING_H
 #define __TANDEM_QUEUES_WAITING_H

@@ -16,7 +16,7 @@ enum {
 	/* A task's slice where others wait, ns: the most, which the tasks waiting for a CPU share, and the least. */
 	SLICE_MOST = 4 * NSEC_PER_MSEC,
 	SLICE_LEAST = NSEC_PER_MSEC / 2,
-	/* A task goes on for this long at most without a look at waiting tasks, ns: no longer than its slice. */
+	/* A task goes on for this long at most without a look at waiting tasks, ns. */
 	STAYS_NS = 20 * NSEC_PER_MSEC,
 	/* A task's slice where no other task waits, ns. If one comes, a tick ends the slice sooner. */
 	SLICE_LONE = 20 * NSEC_PER_MSEC,

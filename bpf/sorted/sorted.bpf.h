@@ -155,7 +155,10 @@ static __always_inline bool sorted_enqueue(struct task_struct *p, struct task_ct
 	return false;
 }
 
-/* The time left of the running task's turn, ns. Only a tick for tasks that may wait, or a task that takes the CPU, cuts a turn short. */
+/*
+ * The time left of the running task's turn, ns. A turn is cut short only by a tick while a task may be waiting, and by a task that takes
+ * the CPU.
+ */
 static __always_inline u64 sorted_rest(struct task_struct *p, struct sorted_task *turn)
 {
 	u64 ran = p->se.sum_exec_runtime;
@@ -436,10 +439,7 @@ static __always_inline bool sorted_tick(struct task_struct *p, struct base_cpu *
 	return true;
 }
 
-/*
- * A task's turn begins, here, or, if the task was taken from another queue, no longer in step with that queue. A wait for a turn is no
- * sleep.
- */
+/* A task's turn begins. A task that was taken from another queue is no longer in step with that queue. A wait for a turn is no sleep. */
 static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, struct base_cpu *bctx)
 {
 	struct run_queue *rq = rq_of(bctx->number);

@@ -3,11 +3,11 @@
  * The energy-delay factor of the tasks that run on the CPUs of a clock, at each of its operating points (Merkel & Bellosa, section 4.2).
  *
  * A factor is energy times run time at an operating point, over the same at the highest. The point with the lowest mean over the running
- * tasks wins. Work may take no longer than edp_slowdown_pct more, including the slowest task's, however much energy that would save:
- * while one of a clock's CPUs computes, the clock stays high. There are two ways to know the factor:
+ * tasks wins. Work may take at most edp_slowdown_pct longer, the slowest task's included, however much energy a lower clock would save:
+ * while one of a clock's CPUs computes, the clock stays high. There are two ways to know the factor.
  *
- * From the power of the points, where it is known. Take a task that waits for memory during the share m of its time (at the highest
- * clock). Waiting takes as long at any clock, and the rest gets slower with the clock:
+ * First, from the power of the points, where it is known. Take a task that waits for memory during the share m of its time (at the
+ * highest clock). Waiting takes as long at any clock, and the rest gets slower with the clock:
  *
  *	t(f) = (1 - m) * f_max / f + m
  *	P(f) = power(f) * (1 - 1/2 * m / t(f)) + (static_power(f) + fixed_power / (clocks in use)) / n
@@ -25,8 +25,8 @@
  * so that four equal streams that fill the bus take as long at any clock. This holds where the bandwidth is known and all tasks on the
  * memory's CPUs share the clock; otherwise other tasks would take the traffic that these tasks give up.
  *
- * By the paper's line, where edp_base_pct is set, or power is not known. With x the task's share of the memory bus, its factor at 1.6 of
- * 2.4 GHz is
+ * Second, by the paper's line, where edp_base_pct is set, or power is not known. With x the task's share of the memory bus, its factor at
+ * 1.6 of 2.4 GHz is
  *
  *	1.67 - 0.79 * x		for the paper's microbenchmarks, by which it was calibrated (section 4.2),
  *	1.4  - 0.8  * x		for real programs, which it is said to fit (edp_base_pct=140, edp_slope_pct=80).

@@ -6,7 +6,10 @@
 #include "facts.bpf.h"
 #include "task.bpf.h"
 
-/* A CPU. Only the CPU itself writes this, unless a member says otherwise. Other CPUs may read values that are a moment old. */
+/*
+ * A CPU. The CPU itself writes most members. Other CPUs also write `rank`, `claimed`, `swapped_at`, and members of `isolate`, `longest`
+ * and `speed`. Values of another CPU may be a moment old.
+ */
 struct cpu_ctx {
 	/* 0 for the fastest CPUs, 1 for the next, ... */
 	u32 kind;
@@ -14,7 +17,10 @@ struct cpu_ctx {
 	struct counted_cpu counted;
 	struct serial_cpu serial;
 	struct speed_cpu speed;
-	/* The running task: its thread and process numbers and its rank; 0 and RANK_NORMAL if the CPU is idle. */
+	/*
+	 * The running task's thread and process numbers and its rank. While the CPU is idle, `pid` is 0, and the others are the last
+	 * task's.
+	 */
 	u32 pid;
 	u32 tgid;
 	enum rank rank;

@@ -41,7 +41,7 @@ struct {
 	__type(value, struct task_ctx);
 } tasks SEC(".maps");
 
-/* None for a task that came when no memory was left: it waits in the global queue with all such tasks. */
+/* None for a task that came when no memory was left. All tasks without state wait in the global queue. */
 static __always_inline struct task_ctx *task_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&tasks, p, 0, 0);
