@@ -177,8 +177,8 @@ static __always_inline u32 util_floor(struct base_cpu *bctx, u32 util)
 
 /*
  * The request where energy is the only aim: a quarter less, unless the CPU is busy nearly all of the time at its present clock. Otherwise
- * a task that computes without a pause would ask for less and less as it becomes slower. So would a task that only waits for the work of
- * other tasks.
+ * a task that computes without a pause would ask for less and less as it becomes slower. A task that only waits for the work of other
+ * tasks would do the same.
  */
 static __always_inline u32 util_saved(struct base_cpu *bctx, u32 util)
 {
@@ -275,8 +275,8 @@ static __always_inline void util_note_misfit(struct task_struct *p, u32 util, st
 }
 
 /*
- * Notes the running task as a misfit for a mechanism, however little the task needs. A task may become one while it runs, such as the
- * last thread of a group that goes on as the others sleep.
+ * Notes the running task as a misfit for a mechanism, however little the task needs. A task may become a misfit while it runs, as the
+ * last thread of a group does that goes on while the others sleep.
  */
 static __always_inline void util_note_ranked(struct task_struct *p, struct base_cpu *bctx)
 {

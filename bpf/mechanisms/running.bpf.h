@@ -31,10 +31,7 @@ static __always_inline void mechanisms_clock(struct task_ctx *tctx)
 	speed_ask(cpu, domain);
 }
 
-/*
- * A task goes on where no other task waits, so that it neither stops nor begins: noise is counted, and the clock follows the present
- * state.
- */
+/* A task goes on where no other task waits: it does not stop and begin anew. Noise is counted, and the clock follows the present state. */
 static __noinline void mechanisms_goes_on(struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);

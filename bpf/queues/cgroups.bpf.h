@@ -118,8 +118,8 @@ static void cgroup_runnable(u32 number, u32 weight)
 }
 
 /*
- * Notes that a task or group of weight @weight is no longer runnable in a group. If the group is empty now, neither is the group in its
- * parent.
+ * Notes that a task or group of weight @weight is no longer runnable in a group. If the group is empty now, the group is no longer
+ * runnable in its parent.
  */
 static void cgroup_quiescent(u32 number, u32 weight)
 {

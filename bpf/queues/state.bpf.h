@@ -52,7 +52,7 @@ struct base_task {
 	bool idles;
 	/* The task was on a CPU until now. */
 	bool ran_on;
-	/* By energy: a faster CPU asked for the task. The task has not slept since, nor computed for long, nor has the CPU been missed. */
+	/* By energy: a faster CPU asked for the task. Cleared when the task sleeps, computes for long, or a fast task misses the CPU. */
 	bool pulled;
 	/*
 	 * The kind of CPU on which the task costs least, how many more times this answer is used, the utilisation for which it was found,

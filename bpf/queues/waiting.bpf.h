@@ -161,7 +161,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 			waiting->home = 0;
 			break;
 		}
-		/* A task that may not run here is for other CPUs: it neither comes first nor holds virtual time. */
+		/* A task that may not run here is for other CPUs: it does not come first here, and does not hold virtual time. */
 		if (!waiting_may(p, cpu))
 			continue;
 		waiting->any = true;

@@ -12,7 +12,7 @@
  * locked: a timer that is no longer needed finds no work. While no change is pending no timer runs.
  *
  * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to them. So a request
- * within SETTLE_NS of a change is repeated, in growing intervals. The paper has no such limit.
+ * within SETTLE_NS of a change is repeated, in growing intervals. The paper has no limit of this kind.
  *
  * Any of a clock's CPUs writes the clock's members without a lock. The worst result is a level that is wrong until the next event: the
  * timer checks the count of loaded CPUs, which is exact, and so does each task that begins to run.

@@ -79,7 +79,7 @@ const volatile bool cpuperf_locks = true;
 const volatile bool reenqueues_anywhere __instead("cpu_release tandem_sched_switch");
 /*
  * The kernel's sched_ext_ops has this member. Kernels without core scheduling do not ask which task is due first. Kernels before 6.19 do
- * not report idle groups, nor kernels before 6.17 limits of groups.
+ * not report idle groups. Kernels before 6.17 do not report limits of groups.
  */
 const volatile bool ops_has_core_sched_before __needs("core_sched_before");
 const volatile bool ops_has_cgroup_set_idle __needs("cgroup_set_idle");

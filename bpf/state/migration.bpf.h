@@ -2,9 +2,10 @@
 /*
  * Tasks that must stay where they are for a while: the kernel has disabled their migration (migrate_disable()).
  *
- * Under PREEMPT such a task loses its CPU like any other, and must come back to that CPU. Its affinity does not show that at first:
- * `cpus_ptr` is narrowed to the CPU only after the task was queued (migrate_disable_switch), and `nr_cpus_allowed` never is. A scheduler
- * that sends the task to another CPU's local queue is ejected. From a queue that CPUs share, only the task's own CPU can take it.
+ * Under PREEMPT a task of this kind loses its CPU like any other, and must come back to that CPU. Its affinity does not show that at
+ * first: `cpus_ptr` is narrowed to the CPU only after the task was queued (migrate_disable_switch), and `nr_cpus_allowed` never is. A
+ * scheduler that sends the task to another CPU's local queue is ejected. From a queue that CPUs share, only the task's own CPU can take
+ * it.
  */
 #ifndef __TANDEM_STATE_MIGRATION_H
 #define __TANDEM_STATE_MIGRATION_H
@@ -18,7 +19,7 @@ bool releasing[MAX_CPUS];
  * Whether a task's migration is disabled. Linux 6.12 disables the current task's migration around each callback, and a second time in a
  * callback that is called from another one. These must not be taken for the task's own. Since 6.18 kernels do not always do this, so that
  * the count of the current task would be misread. But these kernels queue a task that must stay on its CPU without asking the scheduler
- * (SCX_OPS_ENQ_MIGRATION_DISABLED). Where the task may be the current one, the answer is used for such tasks only.
+ * (SCX_OPS_ENQ_MIGRATION_DISABLED). Where the task may be the current one, the answer is used for these tasks only.
  */
 static __always_inline bool must_stay(const struct task_struct *p)
 {
