@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What a user sets. Loaders read ranges, units and sentences from here (BTF declaration tags) and refuse what does not fit.
- */
+/* The user's settings. Loaders read ranges, units and help texts from here (BTF declaration tags), and refuse values out of range. */
 #ifndef __TANDEM_SETTINGS_H
 #define __TANDEM_SETTINGS_H
 
@@ -10,38 +8,44 @@
 #define __range(text) __attribute__((btf_decl_tag("range " text)))
 #define __unit(text) __attribute__((btf_decl_tag("unit " text)))
 #define __help(text) __attribute__((btf_decl_tag("help " text)))
-/* The value that is as the paper has it, where another is the default, and where in the paper. */
+/* The paper's value, where the default is another, and its place in the paper. */
 #define __letter(text) __attribute__((btf_decl_tag("letter " text)))
-/* How the machine is, which the setting says: no search for better settings changes it. */
+/* A fact of the machine that the setting gives: no search for better settings changes it. */
 #define __fact(text) __attribute__((btf_decl_tag("fact " text)))
 /*
- * While the setting is on, a loader adds these bits to `asked`, so that one look says what several settings come to: those of `enum
- * mechanism`.
+ * While the setting is on, a loader adds these bits of `enum mechanism` to `asked`, so that one load tells which mechanisms several
+ * settings ask for.
  */
 #define __asks(bits) __attribute__((btf_decl_tag("adds asked " #bits)))
 #define __said(number) #number
 #define __number(macro) __said(macro)
 
-/* In this time each of several parallel applications has its turn, so that juniors wait much shorter than the kernel's watchdog. */
+/*
+ * Each of several parallel applications has its turn within this time, so that juniors wait much shorter than the kernel's watchdog
+ * allows.
+ */
 #define SENIORITY_CYCLE_S 10
 
-/* The last way is the one that `all` stands for. */
+/* `all` stands for the last one. */
 enum tandem_isolate {
 	TANDEM_ISOLATE_OFF,
 	TANDEM_ISOLATE_DEDICATED,
 	TANDEM_ISOLATE_SHARED,
 };
 
-/* What sorted's balancing is after. */
+/* The aim of sorted's balancing. */
 enum tandem_sorted_balance {
 	TANDEM_SORTED_BALANCE_SUMS,
 	TANDEM_SORTED_BALANCE_VARIETY,
 };
 
-/* The mechanisms that settings ask for; loaders know. To the verifier it is constant, and so it does not follow what nobody asked for. */
+/*
+ * The mechanisms that settings ask for; loaders set this. It is constant to the verifier, which therefore does not follow the other
+ * mechanisms.
+ */
 const volatile u32 asked;
 
-/* What the base is after besides time. */
+/* The aims of the base besides time. */
 enum tandem_mode {
 	TANDEM_MODE_NONE,
 	TANDEM_MODE_AUTO,
@@ -53,7 +57,7 @@ enum tandem_mode {
 const volatile enum tandem_mode mode
 	__help("What the scheduler is after besides time: none; performance, nothing else; balanced, energy where that takes no time; powersave, energy; auto, what the machine's user wishes of these.") = TANDEM_MODE_AUTO;
 
-/* What a mode goes by, as the kernel's energy_performance_preference does. */
+/* The values that a mode can have, as in the kernel's energy_performance_preference. */
 enum tandem_preference {
 	TANDEM_PREFERENCE_PERFORMANCE,
 	TANDEM_PREFERENCE_BALANCED,
@@ -61,8 +65,8 @@ enum tandem_preference {
 };
 
 /*
- * mode=auto: the preference of the machine's user, which the loader finds out and changes while this runs. Alone in its section: a loader
- * writes a section as a whole.
+ * mode=auto: the preference of the machine's user, which the loader finds out and changes while the scheduler runs. It is alone in its
+ * section, as a loader writes a section as a whole.
  */
 volatile u32 preference SEC(".data.preference") = TANDEM_PREFERENCE_BALANCED;
 

@@ -8,8 +8,8 @@
  *	with whom?		sorted/		memory-bound beside compute-bound
  *	how fast?		speed/		clocks follow events, and the energy-delay product
  *
- * The base lies under all of them: queues/ (docs/base.md). With all off it decides alone; where any is on, mechanisms/ asks them in this
- * order first.
+ * The base lies under all of them: base/, with queues/, place/ and clocks/ (docs/base.md). With all mechanisms off the base decides
+ * alone. With any on, mechanisms/ asks them first, in this order.
  */
 #include "base/base.bpf.h"
 #include "mechanisms/mechanisms.bpf.h"
@@ -17,9 +17,7 @@
 
 char _license[] SEC("license") = "GPL";
 
-/*
- * Each callback is the base's alone (queues_*), or, where a mechanism is on, what mechanisms/ makes of it (mechanisms_*).
- */
+/* Each callback is the base's alone (base_*), or, where a mechanism is on, the version in mechanisms/ (mechanisms_*). */
 s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	if (active & LIMITS && held_wakes(p))
@@ -29,7 +27,7 @@ s32 BPF_STRUCT_OPS(tandem_select_cpu, struct task_struct *p, s32 prev_cpu, u64 w
 	return mechanisms_select_cpu(p, prev_cpu, wake_flags);
 }
 
-/* Whether a task waits elsewhere than where it is due: what is seldom so. */
+/* Whether a task waits in another queue than usual. Both cases are rare. */
 static __noinline int is_taken(struct task_struct *p)
 {
 	return (active & CPUS_GONE && hotplug_takes(p)) || (active & LIMITS && held_takes(p));
@@ -106,8 +104,8 @@ void BPF_STRUCT_OPS(tandem_update_idle, s32 cpu, bool idle)
 }
 
 /*
- * Not an op, but called at each tick and before a task leaves its CPU, ahead of `stopping`, on that CPU: here performance
- * counters can be read. A task's times that another CPU asks for come by here, too, and are left alone.
+ * Not an op: the kernel passes this tracepoint at each tick, and before a task leaves its CPU, ahead of `stopping`, on that CPU. Here
+ * performance counters can be read. The kernel also passes it when another CPU asks for a task's times; these calls are ignored.
  */
 SEC("tp_btf/sched_stat_runtime")
 int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
@@ -116,9 +114,7 @@ int BPF_PROG(tandem_sched_stat_runtime, struct task_struct *p, u64 ran)
 	return 0;
 }
 
-/*
- * A real-time task takes the CPU: what was sent to it, or ran there, is queued anew, and may run elsewhere meanwhile.
- */
+/* A real-time task takes the CPU: the task that ran there and the tasks sent there are queued anew, and may run elsewhere meanwhile. */
 void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *args)
 {
 	bool *under_way = &releasing[cpu & (MAX_CPUS - 1)];
@@ -129,7 +125,7 @@ void BPF_STRUCT_OPS(tandem_cpu_release, s32 cpu, struct scx_cpu_release_args *ar
 	*under_way = false;
 }
 
-/* The same on kernels that warn of the callback: loaders take this in its place (reenqueues_anywhere). */
+/* Does the same on kernels that warn of the callback: loaders take this in its place (reenqueues_anywhere). */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tandem_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -186,15 +182,15 @@ void BPF_STRUCT_OPS(tandem_cgroup_move, struct task_struct *p, struct cgroup *fr
 	base_set_weight(p);
 }
 
-/* Which of two tasks runs where they must not run side by side on one core. Kernels without core scheduling do not ask. */
+/* Which of two tasks runs first if they must not run at the same time on one core. Kernels without core scheduling do not ask. */
 bool BPF_STRUCT_OPS(tandem_core_sched_before, struct task_struct *a, struct task_struct *b)
 {
 	return core_before(a, b);
 }
 
 /*
- * A CPU goes or comes, and the kernel leaves the scheduler in charge as there are these callbacks. The mechanisms decide by what CPUs
- * there were when they began (which one is for noise, which ones are fast, which are pairs), and begin again.
+ * A CPU goes or comes. As these callbacks exist, the kernel leaves the scheduler loaded. The mechanisms depend on the CPUs that were
+ * there when they began (which one is for noise, which ones are fast, which are pairs), so they begin again.
  */
 void BPF_STRUCT_OPS(tandem_cpu_offline, s32 cpu)
 {
@@ -233,7 +229,10 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_init)
 	err = base_init() ?: hotplug_init() ?: held_init();
 	if (is_asked(MECHANISMS)) {
 		ranked_init();
-		/* The tracepoint is attached already: from now on counters may begin on any CPU, and wake what waits for them. */
+		/*
+		 * The tracepoint is attached already. From now on counters may begin on any CPU, and turn on the mechanisms that wait for
+		 * them.
+		 */
 		barrier();
 		counters_init();
 	}

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The O(1) scheduler as Linux 2.6.18 had it: what papers from before Linux 2.6.23 call Linux. All CPUs are equals to it, unless
- * cpu_power is on: then balancing knows how fast each is, as it does in a kernel whose groups of CPUs have unequal cpu_power.
+ * The O(1) scheduler of Linux 2.6.18: papers from before Linux 2.6.23 call it Linux. All CPUs are equal to it, unless cpu_power is on.
+ * Then balancing knows how fast each CPU is, as in a kernel whose groups of CPUs have unequal cpu_power.
  *
- *	who next?	the best priority of the CPU's active array; whose slice is used up waits in the expired one until the
- *			active one is empty and both change places. A priority is that of the nice value, up to 5 better for who
- *			has slept and up to 5 worse for who has run (sleep_avg); who has slept much is interactive and stays
- *			in the active array.
+ *	who next?	the best priority of the CPU's active array. A task whose slice is used up waits in the expired array until
+ *			the active one is empty and both change places. A priority is that of the nice value, up to 5 better for
+ *			tasks that have slept and up to 5 worse for tasks that have run (sleep_avg). A task that has slept much is
+ *			interactive and stays in the active array.
  *	how long?	100 ms at nice 0.
- *	which CPU?	where the task was, or its waker's if that brings them together and makes it no busier.
- *	and then?	A CPU with nothing to do takes a task that waits elsewhere, and one that has two tasks less than another takes
- *			one, seldom: none that runs or has just run. A difference of one is left alone. With cpu_power, load is relative
- *			to speed, a CPU twice as fast has two tasks before any leaves it, and a task moves where that gains power.
+ *	which CPU?	the task's last CPU, or its waker's if that brings them together and makes the waker's CPU no busier.
+ *	and then?	An idle CPU takes a task that waits elsewhere. A CPU that has two tasks less than another takes one, seldom,
+ *			and none that runs or has just run. A difference of one is left alone. With cpu_power, load is relative to
+ *			speed: a CPU twice as fast has two tasks before any leaves it, and a task moves where that gains power.
  *
- * Names are those of kernel/sched.c, 2.6.18, where it has one. Both arrays of a CPU are one queue of sched_ext, in the order of
- * round (how often the arrays have changed places), priority, and entry.
+ * Names are those of kernel/sched.c, 2.6.18, where it has one. Both arrays of a CPU are one queue of sched_ext, in the order of round
+ * (how often the arrays have changed places), priority, and entry.
  *
- * Left out: real-time and batch tasks; averages of a CPU's load over ticks (cpu_load), of which the last value counts; weights
- * of nice values in that load; more than one task moved at a time;
- * scheduling domains beyond a core's threads; a task that runs is never pushed to an idle CPU. Who wakes up many tasks from
- * busy CPUs, or has fewer tasks than hardware threads, could tell the difference.
+ * Left out: real-time and batch tasks; averages of a CPU's load over ticks (cpu_load), of which the last value counts; weights of nice
+ * values in that load; moves of several tasks at a time; scheduling domains beyond a core's threads; and pushing a running task to an
+ * idle CPU. A workload could tell the difference that wakes many tasks from busy CPUs, or has fewer tasks than hardware threads.
  */
 #include "../bpf/include/scx.bpf.h"
 
@@ -47,7 +46,7 @@ enum {
 	IMBALANCE_PCT = 125,
 	CACHE_NICE_TRIES = 1,
 	BUSY_INTERVAL = 64 * NSEC_PER_MSEC,
-	/* The load of a task of nice 0, and the power of a CPU: of the slowest where they differ. */
+	/* The load of a task of nice 0, and the power of a CPU: of the slowest where CPUs differ. */
 	SCHED_LOAD_SCALE = 128,
 
 	/* 100 to 139 are nice -20 to 19. */
@@ -61,17 +60,17 @@ enum {
 
 static const u64 NO_SLICE_END = -1ULL;
 
-/* The machine: the other thread of each core, or NO_CPU; and how often its CPUs tick. */
+/* The machine: the other thread of each core, or NO_CPU; and the time between two ticks. */
 const volatile u32 nr_cpus = 1;
 const volatile u32 sibling[MAX_CPUS];
 const volatile u64 tick_ns = 4 * NSEC_PER_MSEC;
-/* Speed of each CPU at the highest clock that it may have, 1 to 1024. */
+/* Performance of each CPU at the highest clock that it may have, 1 to 1024. */
 const volatile u32 performance[MAX_CPUS];
 
 const volatile bool cpu_power
 	__help("Balance by each CPU's speed, as a kernel that was told of it: cpu_power of scheduling groups. Otherwise all are equals.");
 
-/* Of the slowest CPU. */
+/* The performance of the slowest CPU. */
 u32 least_performance;
 
 struct o1_rq {
@@ -79,12 +78,12 @@ struct o1_rq {
 	u64 round;
 	u64 entries;
 	u32 nr_running;
-	/* Of what runs; MAX_PRIO: nothing. */
+	/* The priority of the running task; MAX_PRIO: the CPU is idle. */
 	u32 prio;
-	/* Since when somebody has waited in the expired array, 0: nobody; and the best static priority there. */
+	/* Since when a task has waited in the expired array, 0: none waits; and the best static priority there. */
 	u64 expired_timestamp;
 	u32 best_expired_prio;
-	/* When to look for a busier CPU, and how often that was in vain. */
+	/* When to look for a busier CPU, and how many attempts in a row have failed. */
 	u64 next_balance;
 	u32 nr_balance_failed;
 };
@@ -94,7 +93,7 @@ struct o1_rq rqs[MAX_CPUS];
 enum sleep_type {
 	SLEEP_NORMAL,
 	SLEEP_INTERACTIVE,
-	/* So long that it counts as interactive, but no more. */
+	/* The sleep was so long that the task counts as interactive, but as no more than that. */
 	SLEEP_NONINTERACTIVE,
 };
 
@@ -104,14 +103,14 @@ struct task_ctx {
 	enum sleep_type sleep_type;
 	u64 sleep_avg;
 	s64 time_slice;
-	/* When it began what it does: to sleep, to wait, to run. And when it ran last. */
+	/* When the task's present state began: sleep, wait, or run. And when the task last ran. */
 	u64 timestamp;
 	u64 last_ran;
-	/* Its place in the queue of `cpu`, of which it is one if `counted`. */
+	/* The task's place in the queue of `cpu`, in whose nr_running it counts if `counted`. */
 	u64 place;
 	u32 cpu;
 	bool counted;
-	/* It gets a new place, which is in the expired array. */
+	/* The task gets a new place; the place is in the expired array. */
 	bool requeue;
 	bool expired;
 };
@@ -127,7 +126,7 @@ struct tick {
 	struct bpf_timer timer;
 };
 
-/* Of the CPUs that idle, which had ticks then. */
+/* The tick of idle CPUs, which had ticks in 2.6.18. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, u32);
@@ -206,7 +205,7 @@ static void recalc_task_prio(struct task_ctx *tctx, u64 slept)
 	tctx->prio = effective_prio(tctx);
 }
 
-/* What a task has run since it was looked at last. Who has slept much does not lose that so fast. */
+/* Charges a task for its run time since the last charge. A task that has slept much loses that more slowly. */
 static void account(struct task_ctx *tctx, u64 now)
 {
 	u64 ran = now - tctx->timestamp;
@@ -221,7 +220,7 @@ static void account(struct task_ctx *tctx, u64 now)
  * Queues
  */
 
-/* At the end of a task's priority. */
+/* The place at the end of a task's priority. */
 static __always_inline u64 place_in(struct o1_rq *rq, const struct task_ctx *tctx, bool expired)
 {
 	u64 entry = __sync_fetch_and_add(&rq->entries, 1) & ((1ULL << PRIO_SHIFT) - 1);
@@ -263,7 +262,7 @@ static __always_inline bool expired_starving(const struct o1_rq *rq, const struc
  * Waking up
  */
 
-/* An idle thread of the same core. */
+/* The idle other thread of the same core, or @cpu. */
 static __always_inline u32 wake_idle(struct task_struct *p, u32 cpu)
 {
 	u32 other = sibling[cpu & (MAX_CPUS - 1)];
@@ -313,7 +312,7 @@ static void start_tick(struct tick *tick)
 	bpf_timer_start(&tick->timer, tick_ns - bpf_ktime_get_ns() % tick_ns, 0);
 }
 
-/* CPUs that idle look for a task at their next tick. */
+/* Makes idle CPUs look for a task at their next tick. */
 static void tick_idle(void)
 {
 	u32 zero = 0;
@@ -356,12 +355,12 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	if (tctx->counted && tctx->cpu != cpu) {
-		/* It may no longer run where it did. */
+		/* The task may no longer run on its last CPU. */
 		uncount(tctx);
 		tctx->requeue = true;
 	}
 	count(tctx, cpu);
-	/* Who is preempted keeps its place. */
+	/* A task that is preempted keeps its place. */
 	if (tctx->requeue)
 		tctx->place = place_in(rq, tctx, tctx->expired);
 	tctx->requeue = tctx->expired = false;
@@ -378,7 +377,7 @@ void BPF_STRUCT_OPS(o1_enqueue, struct task_struct *p, u64 enq_flags)
  * Balancing
  */
 
-/* The CPU with most tasks, if they are two more than here; NO_CPU: there is none. */
+/* The CPU with the most tasks, if it has two more than this one; NO_CPU: there is none. */
 static u32 find_busiest_queue(u32 this_cpu)
 {
 	u32 busiest = NO_CPU, most = cpu_rq(this_cpu)->nr_running + 1;
@@ -395,7 +394,7 @@ static u32 find_busiest_queue(u32 this_cpu)
 	return busiest;
 }
 
-/* A CPU as find_busiest_group() sees it: a group of its own. */
+/* A CPU as a group of its own, for find_busiest_group(). */
 struct group {
 	u64 nr_running;
 	u64 cpu_power;
@@ -417,7 +416,7 @@ static __always_inline u64 least_of(u64 a, u64 b)
 	return a < b ? a : b;
 }
 
-/* find_busiest_group(), where less than a task is too much: whether power is gained if one moves (pwr_now, pwr_move). */
+/* find_busiest_group(), if the imbalance is less than a task: whether a move gains power (pwr_now, pwr_move). */
 static __always_inline bool gains_power(const struct group *busiest, const struct group *this)
 {
 	const u64 task = SCHED_LOAD_SCALE;
@@ -431,7 +430,7 @@ static __always_inline bool gains_power(const struct group *busiest, const struc
 	return move / SCHED_LOAD_SCALE > now / SCHED_LOAD_SCALE;
 }
 
-/* find_busiest_group(): whether a task is to move, if all CPUs together have this load, relative to their power. */
+/* find_busiest_group(): whether a task is to move. @avg_load is the load of all CPUs together, relative to their power. */
 static __always_inline bool is_imbalanced(const struct group *busiest, const struct group *this, u64 avg_load)
 {
 	const u64 task = SCHED_LOAD_SCALE;
@@ -450,7 +449,7 @@ static __always_inline bool is_imbalanced(const struct group *busiest, const str
 	return busiest->load - this->load >= 2 * task || gains_power(busiest, this);
 }
 
-/* find_busiest_group(): the CPU with most load for its power, if it has more tasks than its power and one is to move here. */
+/* find_busiest_group(): the CPU with the most load for its power, if it has more tasks than its power and one is to move here. */
 static u32 find_busiest_group(u32 this_cpu)
 {
 	struct group this, group, busiest = {};
@@ -480,7 +479,7 @@ static __always_inline bool can_migrate(struct task_struct *p, const struct task
 	       (now - tctx->last_ran >= CACHE_HOT_TIME || cpu_rq(to)->nr_balance_failed > CACHE_NICE_TRIES);
 }
 
-/* move_tasks(), pull_task(): the best of the expired array, or of the active one; whether there was one that may go. */
+/* move_tasks(), pull_task(): moves the best task of the expired array, or of the active one; returns whether a task moved. */
 static bool pull_task(u32 from, u32 to)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -516,7 +515,7 @@ static bool load_balance(u32 cpu)
 	return pulled;
 }
 
-/* Nobody else is here: it goes on, and if its slice is used up the arrays change places. */
+/* No other task is here: this one goes on, and if its slice is used up the arrays change places. */
 static void go_on(struct o1_rq *rq, struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -565,7 +564,7 @@ void BPF_STRUCT_OPS(o1_running, struct task_struct *p)
 		return;
 	if (tctx->place >> ROUND_SHIFT != rq->round)
 		switch_arrays(rq, tctx->place >> ROUND_SHIFT);
-	/* A part of the time that it has waited since it woke up counts as sleep. */
+	/* A part of the time that the task has waited since it woke counts as sleep. */
 	if (tctx->sleep_type == SLEEP_INTERACTIVE)
 		recalc_task_prio(tctx, (now - tctx->timestamp) * ON_RUNQUEUE_WEIGHT / 100);
 	tctx->sleep_type = SLEEP_NORMAL;
@@ -620,7 +619,7 @@ void BPF_STRUCT_OPS(o1_stopping, struct task_struct *p, bool runnable)
 		return;
 	account(tctx, now);
 	tctx->last_ran = now;
-	/* Slices end at ticks. */
+	/* Slices end at ticks only. */
 	if (tctx->time_slice <= 0)
 		tctx->time_slice = 1;
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The base: what the callbacks do where no mechanism is on (docs/base.md). A file for each callback, or for two that belong together.
- */
+/* The base: the callbacks where no mechanism is on (docs/base.md). Each callback has a file, or two that belong together share one. */
 #ifndef __TANDEM_BASE_BASE_H
 #define __TANDEM_BASE_BASE_H
 

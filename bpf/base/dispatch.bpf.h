@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A CPU takes the next task: the task that ran goes on, or the first of those that wait takes its place, whichever is due first. Where
- * nothing waits the CPU looks into other lines, and goes idle.
+ * A CPU picks its next task: the running task goes on, or the first waiting task takes its place, whichever is due first. If no task
+ * waits, the CPU looks into other lines, and goes idle.
  */
 #ifndef __TANDEM_BASE_DISPATCH_H
 #define __TANDEM_BASE_DISPATCH_H
@@ -11,7 +11,10 @@
 #include "../queues/age.bpf.h"
 #include "../queues/waiting.bpf.h"
 
-/* A task that could go on, charged for what it has run; none if it is to leave, or goes on only where nothing else can. */
+/*
+ * The running task if it could go on, charged for its run time. None if it is to leave, or if it is of the idle class and goes on only
+ * where no other task can.
+ */
 static __always_inline struct base_task *base_could_go_on(struct task_struct *prev, struct base_cpu *bctx, struct line *line)
 {
 	struct task_ctx *tctx;
@@ -22,16 +25,16 @@ static __always_inline struct base_task *base_could_go_on(struct task_struct *pr
 	return &tctx->base;
 }
 
-/* Notes that it goes on, and gives it a slice. */
+/* Notes that the running task goes on, and gives it a slice. */
 static __always_inline void base_keeps(struct task_struct *prev, struct base_task *task, struct base_cpu *bctx)
 {
 	bctx->deadline = task->vtime + task->request;
 	bctx->charged = task->charged;
-	/* What weighs little is charged often: it would owe much for a long slice that nobody else wanted. */
+	/* A task of little weight is charged often: otherwise it would owe much for a long slice that no other task wanted. */
 	prev->scx.slice = task->pace > LIGHT_PACE ? SLICE_MOST : SLICE_LONE;
 }
 
-/* Lets it go on, while what is due first of those that wait is due at @latest. */
+/* Lets the running task go on. Virtual time advances to @latest at most, the place of the first waiting task. */
 static __always_inline void base_goes_on(struct task_struct *prev, struct base_task *task, struct base_cpu *bctx, u64 latest)
 {
 	vclock_begin(task, line_at(bctx->line), false, latest);
@@ -39,8 +42,8 @@ static __always_inline void base_goes_on(struct task_struct *prev, struct base_t
 }
 
 /*
- * Notes for how long what goes on will go on, unless something wakes: until it is due after @latest, as whatever waits is then. There is no
- * need to look at each tick.
+ * Notes how long the running task goes on unless a task wakes: until it is due after @latest, when the waiting tasks come first. Until
+ * then ticks need not look.
  */
 static __always_inline void base_stays(struct base_task *task, struct base_cpu *bctx, u64 latest)
 {
@@ -52,7 +55,7 @@ static __always_inline void base_stays(struct base_task *task, struct base_cpu *
 	bctx->arrivals = line_at(bctx->line)->arrivals;
 }
 
-/* Takes what may run here only, if that is due before what waits in the line and what ran until now. */
+/* Takes a task that may run here only, if it is due before the line's waiting tasks and before the running task. */
 static __noinline int base_take_pinned(struct task_struct *prev, struct base_cpu *bctx)
 {
 	u32 cpu = bctx->number, number = bctx->line;
@@ -73,7 +76,7 @@ static __noinline int base_take_pinned(struct task_struct *prev, struct base_cpu
 	return bctx->took;
 }
 
-/* Nothing waits in the CPU's line: it takes from others, or something of the idle class. */
+/* No task waits in the CPU's line: takes one from other lines, or one of the idle class. */
 static __always_inline bool base_take_other(struct base_cpu *bctx)
 {
 	if (bctx->has_lines && steal_from_lines(bctx))
@@ -84,9 +87,9 @@ static __always_inline bool base_take_other(struct base_cpu *bctx)
 }
 
 /*
- * A CPU that has nothing to do lets its clock go, and takes over what is too much for a slower one. By energy, without mechanisms, it does so
- * only if that may have a lower clock here: at the highest one the work costs more than the time is worth, and what computes on comes at its
- * next tick.
+ * A CPU that goes idle asks for a lower clock, and takes over a misfit from a slower CPU. By energy, without mechanisms, the CPU takes a
+ * misfit only if its work may have a lower clock here. At the highest clock the work costs more than the time gained is worth, and a task
+ * that goes on computing comes at its next tick.
  */
 static __always_inline void base_goes_idle(struct base_cpu *bctx)
 {
@@ -99,7 +102,7 @@ static __always_inline void base_goes_idle(struct base_cpu *bctx)
 		steal_misfit(bctx->number);
 }
 
-/* What ran until now does not go on, and nothing waits in the CPU's line. */
+/* The running task does not go on, and no task waits in the CPU's line. */
 static __always_inline void base_looks_elsewhere(struct base_cpu *bctx)
 {
 	if (bctx->has_pinned && dsq_move_to_local(QUEUE_PINNED | bctx->number))
@@ -109,9 +112,9 @@ static __always_inline void base_looks_elsewhere(struct base_cpu *bctx)
 }
 
 /*
- * Takes what another line owes so much that it has the turn of what is due here at @place, and has @leeway; whether there was something.
- * Only @task, which could go on, tells how far the other line must be behind. Faster CPUs give the turn only to a task that weighs more:
- * tasks that weigh the same are spread by performance, and do as much there.
+ * Takes a task that another line owes a turn, before the task that is due here at @place with @leeway; returns whether there was one.
+ * @task, which could go on, tells how far the other line must be behind. A line with faster CPUs gets the turn only for a task of more
+ * weight: tasks of equal weight are spread by performance, and get as much done there.
  */
 static __always_inline bool base_take_owed(struct base_cpu *bctx, struct base_task *task, u64 place, u64 leeway)
 {
@@ -125,7 +128,7 @@ static __always_inline bool base_take_owed(struct base_cpu *bctx, struct base_ta
 	return steal_due(bctx, other, place, leeway - steal_is_as_much(bctx, other));
 }
 
-/* Something waits in the CPU's line: that, or what ran until now, if it is due before; whether it was one of them. */
+/* A task waits in the CPU's line: takes it, or lets the running task go on if that is due first; returns whether either could be had. */
 static __noinline int base_dispatch_waiting(struct task_struct *prev, struct base_cpu *bctx)
 {
 	u32 number = bctx->line;
@@ -154,7 +157,7 @@ static __noinline int base_dispatch_waiting(struct task_struct *prev, struct bas
 	return 1;
 }
 
-/* Nothing waits there: what ran until now goes on; whether it does. */
+/* No task waits in the CPU's line: the running task goes on; returns whether it does. */
 static __always_inline bool base_dispatch_alone(struct task_struct *prev, struct base_cpu *bctx, struct line *line)
 {
 	struct base_task *task = base_could_go_on(prev, bctx, line);
@@ -167,7 +170,10 @@ static __always_inline bool base_dispatch_alone(struct task_struct *prev, struct
 	return true;
 }
 
-/* What runs has used up its group's quota: whatever else there is runs, and it is queued (SCX_ENQ_LAST), to wait for the next period. */
+/*
+ * The running task has used up its group's quota: any other task runs. The running task is queued (SCX_ENQ_LAST), and waits for the next
+ * period.
+ */
 static __noinline int base_dispatch_limited(struct task_struct *prev, struct base_cpu *bctx)
 {
 	bctx->limited = false;
@@ -180,7 +186,7 @@ static __noinline int base_dispatch_limited(struct task_struct *prev, struct bas
 	return 0;
 }
 
-/* There is something of the idle class, or something pinned waits, or it is time to look for what is of age. */
+/* A rare case: a quota is used up, there are tasks of the idle class, a pinned task waits, or it is time to look for aged tasks. */
 static __noinline int base_dispatch_unusual(struct task_struct *prev, struct base_cpu *bctx)
 {
 	struct line *line = line_at(bctx->line);
@@ -203,15 +209,15 @@ static __noinline int base_dispatch_unusual(struct task_struct *prev, struct bas
 		base_looks_elsewhere(bctx);
 	else if (!(bctx->idles && dsq_move_to_local(QUEUE_LINE_IDLE | bctx->line)) &&
 		 (!bctx->has_pinned || !dsq_move_to_local(QUEUE_PINNED | bctx->number)))
-		/* What a faster CPU wants is queued as the last one (SCX_ENQ_LAST), and goes there. */
+		/* A task that a faster CPU wants is queued as the last one (SCX_ENQ_LAST), and goes there. */
 		prev->scx.slice = bctx->wanted_by ? 0 : SLICE_LONE;
 	return 0;
 }
 
-/* What ran until now leaves the CPU: the same as below, where nothing is unusual. */
+/* The running task leaves the CPU, in the usual case. */
 static __always_inline void base_dispatch_next(struct base_cpu *bctx, struct task_struct *prev, u32 waiting)
 {
-	/* What waits alone is taken without a look; nothing that is due before it holds virtual time. */
+	/* A task that waits alone is taken without a look: no other waiting task is due before it and holds virtual time back. */
 	if (waiting == 1 ? dsq_move_to_local(QUEUE_LINE | bctx->line) : waiting && base_dispatch_waiting(prev, bctx))
 		return;
 	if (bctx->has_lines) {
@@ -235,7 +241,7 @@ static __always_inline void base_dispatch(s32 cpu, struct task_struct *prev)
 	if (!is_queued(prev))
 		base_dispatch_next(bctx, prev, waiting);
 	else if (!(waiting ? base_dispatch_waiting(prev, bctx) : base_dispatch_alone(prev, bctx, line_at(bctx->line))))
-		/* What a faster CPU wants is queued as the last one (SCX_ENQ_LAST), and goes there. */
+		/* A task that a faster CPU wants is queued as the last one (SCX_ENQ_LAST), and goes there. */
 		prev->scx.slice = bctx->wanted_by ? 0 : SLICE_LONE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A task has to wait: in the line of a last-level cache, by virtual deadline, in its CPU's own queue if it may run there only, or, of the
- * idle class, behind all others.
+ * A task has to wait. It waits in the line of a last-level cache, by virtual deadline. If it may run on its CPU only, it waits in the
+ * CPU's own queue. If it is of the idle class, it waits behind all others.
  */
 #ifndef __TANDEM_BASE_ENQUEUE_H
 #define __TANDEM_BASE_ENQUEUE_H
@@ -12,7 +12,7 @@
 #include "../queues/vclock.bpf.h"
 
 /*
- * Where a task stands that may run on one CPU only. What is of the idle class waits among those of other classes, behind them, and so
+ * The place of a task that may run on one CPU only. A task of the idle class waits among those of other classes here, behind them, and so
  * goes by their clock.
  */
 static __always_inline u64 base_place_pinned(struct base_task *task, u32 cpu)
@@ -20,7 +20,7 @@ static __always_inline u64 base_place_pinned(struct base_task *task, u32 cpu)
 	return (task->idles ? line_at(line_of(cpu))->vtime : task->vtime) + task->request;
 }
 
-/* Queues what may run on one CPU only: at once if that is idle. */
+/* Queues a task that may run on one CPU only: the task starts at once if the CPU is idle. */
 static __noinline void base_enqueue_pinned(struct task_struct *p, struct base_task *task, struct base_cpu *bctx, u64 enq_flags)
 {
 	u32 cpu = bctx->number;
@@ -41,7 +41,7 @@ static __noinline void base_enqueue_pinned(struct task_struct *p, struct base_ta
 	}
 }
 
-/* Sends a task to the CPU that wanted it, if that still may have it; whether it goes. */
+/* Sends a task to the CPU that wanted it, if the task may still run there; returns whether the task goes. */
 static __always_inline bool base_go_to(struct task_struct *p, struct base_task *task, u64 enq_flags)
 {
 	u32 wanted = task->go_to, cpu = faster_wanting(wanted);
@@ -59,13 +59,13 @@ static __always_inline bool base_go_to(struct task_struct *p, struct base_task *
 	if (!(wanted & WANTED_CLAIMED) && !scx_bpf_test_and_clear_cpu_idle(cpu))
 		return false;
 	count(TANDEM_STAT_PULL_MOVED);
-	/* What has only just woken on a slower CPU, as no faster one was idle, is where it would have begun. */
+	/* A task that has only just woken on a slower CPU, because no faster CPU was idle, now starts where it would have started. */
 	task->pulled = by_energy() && !(wanted & WANTED_CLAIMED) && task->ran > task->burst / 4;
 	insert_on(p, cpu, SLICE_LONE, enq_flags);
 	return true;
 }
 
-/* Wakes a CPU that is idle after all, if there is one, to look into a line. */
+/* Wakes the CPU @idle, if it is one, to look into a line. */
 static __always_inline void base_kick(s32 idle, u32 number)
 {
 	if (idle < 0)
@@ -76,23 +76,23 @@ static __always_inline void base_kick(s32 idle, u32 number)
 }
 
 /*
- * By how much later than its turn what has used up its slice is put into its line, by chance, ns: ticks come at the same time on all
- * CPUs, and what once began together would run together for ever. If that were all threads that use the memory, and then all others,
- * the memory would be too slow for the ones and of no use to the others.
+ * A random delay of a task's place in its line after the task used up its slice, ns. Ticks come at the same time on all CPUs, and tasks
+ * that once began together would run together for ever. If all threads that use memory ran together, and then all others, the memory
+ * would be too slow for the former and of no use to the latter.
  */
 static __always_inline u64 base_chance(struct base_task *task)
 {
 	return (task->request / 2) * (bpf_get_prandom_u32() & 1023) >> 10;
 }
 
-/* Puts what may run on several CPUs, and ran on @cctx last, into a line. */
+/* Puts a task that may run on several CPUs, and ran on @bctx last, into a line. */
 static __always_inline void base_insert_in_line(struct task_struct *p, struct base_task *task, struct base_cpu *bctx, u32 number,
 						  u64 enq_flags)
 {
 	struct line *line = line_at(number);
 	u64 slice = SLICE_LONE, place;
 
-	/* It may have left its line without a turn, as its affinity changed. */
+	/* The task may have left its line without a turn, as its affinity changed. */
 	home_forget(task);
 	line_enter(task, number);
 	vclock_bound(task, bctx);
@@ -110,7 +110,7 @@ static __always_inline void base_insert_in_line(struct task_struct *p, struct ba
 	dsq_insert_vtime(p, (task->idles ? QUEUE_LINE_IDLE : QUEUE_LINE) | number, slice, place, enq_flags);
 }
 
-/* Queues what may run on several CPUs. */
+/* Queues a task that may run on several CPUs. */
 static __always_inline void base_enqueue_in_line(struct task_struct *p, struct base_task *task, struct base_cpu *bctx, u32 number,
 						   u64 enq_flags)
 {
@@ -135,7 +135,10 @@ static __always_inline void base_enqueue_task(struct task_struct *p, struct base
 	base_enqueue_in_line(p, task, bctx, bctx->has_lines && !task->ran_on ? steal_line_for(p, bctx->line) : bctx->line, enq_flags);
 }
 
-/* What is kept of a task that is to be queued, and is counted. None: no memory was left to keep anything, and it waits where all such do. */
+/*
+ * The state of a task that is to be queued, which is counted. None if no memory was left for the state: the task then waits in the global
+ * queue with all tasks without state.
+ */
 static __always_inline struct task_ctx *base_task_to_queue(struct task_struct *p, u64 enq_flags)
 {
 	struct task_ctx *tctx = task_of(p);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What waits for its control group's next period (cpu.max, queues/limits.bpf.h): in one queue for all groups, which a timer looks through
- * when the first of these periods begins.
+ * Tasks that wait for their control group's next period (cpu.max, queues/limits.bpf.h). They wait in one queue for all groups. A timer
+ * looks through the queue when the first of these periods begins.
  *
  * Noise that isolation keeps on the OS CPU is charged, and never waits: there is little of it.
  */
@@ -14,7 +14,7 @@
 
 enum {
 	QUEUE_HELD = 1 << 23,
-	/* How many tasks the timer looks at, and how soon it comes again, ns. */
+	/* How many tasks the timer looks at, and how soon the timer fires again, ns. */
 	HELD_LOOKS = 1 << 16,
 	HELD_AGAIN_NS = NSEC_PER_MSEC,
 };
@@ -30,16 +30,16 @@ struct {
 	__uint(max_entries, 1);
 } held_timers SEC(".maps");
 
-/* For loaders (statistics.limited of tandem.toml): where tasks wait for their groups' next periods. */
+/* For loaders (statistics.limited of tandem.toml): the queue where tasks wait for their groups' next periods. */
 u64 held_queue = QUEUE_HELD;
 
-/* When the timer comes, ns; 0: there is no need of one. */
+/* When the timer fires, ns; 0: no timer is needed. */
 u64 held_due;
-/* While it looks: how many tasks more, and the first end of a period that it has found. In memory for the verifier. */
+/* While the timer looks: how many more tasks to look at, and the first end of a period found. Both are in memory for the verifier. */
 u32 held_left;
 u64 held_next;
 
-/* Sees to it that the timer comes at @at. */
+/* Makes the timer fire at @at. */
 static __noinline void held_arm(u64 at, u64 now)
 {
 	u32 only = 0;
@@ -51,13 +51,13 @@ static __noinline void held_arm(u64 at, u64 now)
 	bpf_timer_start(&timer->timer, vtime_before(now, at) ? at - now : HELD_AGAIN_NS, 0);
 }
 
-/* When a task may run that is not noise; 0: now. */
+/* When a task may run, unless it is noise; 0: now. */
 static __always_inline u64 held_until(struct task_struct *p, struct task_ctx *tctx, u64 now)
 {
 	return !tctx->base.cgroup || place_to_os(p, tctx) ? 0 : limit_until(tctx->base.cgroup, now);
 }
 
-/* Whether a task that wakes is to wait, wherever there is room. */
+/* Whether a task that wakes has to wait for a period, even if CPUs are idle. */
 static __noinline int held_wakes(struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -65,7 +65,7 @@ static __noinline int held_wakes(struct task_struct *p)
 	return tctx && held_until(p, tctx, bpf_ktime_get_ns());
 }
 
-/* Has a task that is queued wait for its group's next period, if it must; whether it does. */
+/* Makes a task that is queued wait for its group's next period, if it must; returns whether it waits. */
 static __noinline int held_takes(struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -79,7 +79,7 @@ static __noinline int held_takes(struct task_struct *p)
 	faster_let_go(tctx->base.go_to);
 	tctx->base.go_to = 0;
 	tctx->base.ran_on = false;
-	/* Meanwhile others have its share of the groups above. */
+	/* While the task waits, others have its share of the parent groups. */
 	base_counts_no_more(&tctx->base);
 	util_hold(&tctx->base, now);
 	count(TANDEM_STAT_BASE_LIMITED);
@@ -88,7 +88,7 @@ static __noinline int held_takes(struct task_struct *p)
 	return true;
 }
 
-/* At a tick: charges what runs, reads its limits, and stops it if it has used them up. */
+/* At a tick: charges the running task, reads its limits, and stops it if they are used up. */
 static __noinline void held_tick(struct task_struct *p)
 {
 	struct base_cpu *bctx = base_cpu_of(bpf_get_smp_processor_id());
@@ -105,8 +105,8 @@ static __noinline void held_tick(struct task_struct *p)
 }
 
 /*
- * Whether an idle CPU would do for a task that may run everywhere. The first look leaves out CPUs under pressure, CPUs whose core's other
- * thread runs something, and the OS CPU.
+ * Whether an idle CPU suits a task that may run everywhere. The first search leaves out CPUs under pressure, CPUs whose core's other
+ * hardware thread is busy, and the OS CPU.
  */
 static __always_inline bool held_suits(u32 cpu, bool first)
 {
@@ -115,7 +115,10 @@ static __always_inline bool held_suits(u32 cpu, bool first)
 	return !first || (place_likes(cpu) && !base_cpu_of(cpu)->pressed && !idle_shares_core(cpu));
 }
 
-/* The fastest idle CPU that would do; it counts as busy from now on. Negative: none. As this is not static, the verifier follows it once. */
+/*
+ * The fastest idle CPU that suits; the CPU counts as busy from now on. Negative: there is none. The function is not static, so that the
+ * verifier follows it once.
+ */
 __noinline int held_pick_fastest(bool first)
 {
 	s32 at;
@@ -129,16 +132,17 @@ __noinline int held_pick_fastest(bool first)
 	return -1;
 }
 
-/* Whether a CPU is fast enough for a task: one of the fastest, or, where clocks follow utilisation, any that is. */
+/* Whether a CPU is fast enough for a task: one of the fastest, or, where clocks follow utilisation, any with enough performance. */
 static __always_inline bool held_fits(struct base_task *task, struct base_cpu *bctx)
 {
 	return !bctx->kind || (bctx->has_clock && util_fits(util_to_place(task), bctx));
 }
 
 /*
- * An idle CPU for a task that is let go and may run everywhere: its last one if that is fast enough, or one of the fastest. The timer holds
- * the RCU lock, and functions that know sets of CPUs take that lock; the kind of CPU on which the task costs least is not asked for, as
- * after the wait that is nearly always the fastest (util_release). Negative: none. As this is not static, the verifier follows it once.
+ * An idle CPU for a released task that may run everywhere: its last CPU if that is fast enough, or one of the fastest. The timer holds
+ * the RCU lock, which functions on sets of CPUs take as well, so they cannot be used. The kind of CPU on which the task costs least is
+ * not sought: after the wait that is nearly always the fastest (util_release). Negative: there is none. The function is not static, so
+ * that the verifier follows it once.
  */
 __noinline int held_pick(struct base_task *task, u32 prev_cpu)
 {
@@ -152,7 +156,7 @@ __noinline int held_pick(struct base_task *task, u32 prev_cpu)
 	return cpu >= 0 ? cpu : held_pick_fastest(false);
 }
 
-/* Lets a task go on that has waited: from its line, where an idle CPU is woken to take it, or from its CPU's queue. */
+/* Releases a task that has waited: into its line, and an idle CPU is woken to take it, or into its CPU's own queue. */
 static __always_inline void held_release(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct base_task *task)
 {
 	u32 cpu = scx_bpf_task_cpu(p), near = place_is_confined() ? place_near(p, cpu) : cpu, number = line_of(near);

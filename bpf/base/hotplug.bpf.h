@@ -2,10 +2,10 @@
 /*
  * CPUs that come and go while the scheduler stays.
  *
- * The kernel itself takes what runs on a CPU that goes, and what waits for it, to other CPUs. Here the CPU leaves its line, and the
- * sets among which idle CPUs are looked for; what is known of it stays, for when it comes back.
+ * The kernel itself moves the running task and the waiting tasks of a CPU that goes. Here the CPU leaves its line, and the sets in which
+ * idle CPUs are sought. Its state stays, for when the CPU comes back.
  *
- * Left alone: to Linux 6.12 a CPU that has gone is idle until it is taken once. The one task that takes it gets another CPU
+ * One case is not handled: Linux 6.12 treats a CPU that has gone as idle until a task picks it. That one task gets another CPU
  * (select_fallback_rq), and may have to wait there for the end of a slice.
  */
 #ifndef __TANDEM_BASE_HOTPLUG_H
@@ -17,10 +17,10 @@
 const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
 void scx_bpf_put_cpumask(const struct cpumask *cpumask) __ksym;
 
-/* How many CPUs are about to go, or have gone: `active` says whether there is any. */
+/* How many CPUs are about to go, or have gone: `active` says whether there are any. */
 u32 nr_gone;
 
-/* CPUs that were offline when the scheduler was loaded: its loader could only guess what they are. */
+/* CPUs that were offline when the scheduler was loaded: the loader could only guess their facts. */
 bool strangers[MAX_CPUS];
 
 static bool hotplug_is_online(u32 cpu)
@@ -32,7 +32,7 @@ static bool hotplug_is_online(u32 cpu)
 	return is_online;
 }
 
-/* Notes that a CPU is about to go, or has come. The kernel lets one do so at a time. */
+/* Notes that a CPU is about to go, or has come. The kernel takes one CPU at a time up or down. */
 static void hotplug_note(u32 cpu, bool online)
 {
 	bool *is_gone = &gone[cpu & (MAX_CPUS - 1)];
@@ -48,12 +48,12 @@ static void hotplug_note(u32 cpu, bool online)
 }
 
 /*
- * Has a task that wakes wait for the CPU that was chosen for it, if who wakes it is a CPU that is no longer there: it may be the one to
- * wake whoever wanted it away, or a thread of RCU. Its interrupts are off for good, and Linux kicks others by an interrupt to itself
- * (irq_work). That would be pending until the CPU goes the next time: once it is back nothing that it kicks is kicked, as an interrupt is
- * sent only to the first who waits for one, and who waits until nothing is pending (schedutil as it leaves a CPU) waits for ever. In a
- * guest a CPU was seen so, its own kick first among what was pending, and the kernel hung; that it had kicked as it went was not seen.
- * To a CPU's own queue the kernel needs no kick.
+ * Makes a task that wakes wait in the queue of the CPU that was chosen for it, if the waking CPU has gone. The waking CPU may wake the
+ * thread that took it down, or a thread of RCU. Interrupts are off on that CPU for good, and Linux kicks other CPUs by an interrupt to
+ * the own CPU (irq_work). The irq_work would stay pending until the CPU goes offline the next time. Once the CPU is back, none of its
+ * kicks works, as an interrupt is sent only for the first pending irq_work. A caller that waits until no irq_work is pending waits for
+ * ever (schedutil as it leaves a CPU). In a guest a CPU was seen in this state, its own kick first among the pending work, and the kernel
+ * hung. That the CPU had kicked while it went was not seen. For a CPU's own queue the kernel needs no kick.
  */
 static __noinline int hotplug_takes(struct task_struct *p)
 {
@@ -65,7 +65,7 @@ static __noinline int hotplug_takes(struct task_struct *p)
 	return true;
 }
 
-/* Has a CPU change places with the one at @to among the CPUs of its line: those that are there come first. */
+/* Swaps a CPU with the one at @to among its line's CPUs: CPUs that are online come first. */
 static void hotplug_move(struct line *line, u32 cpu, u32 to)
 {
 	u16 *there = &line_cpus[(line->first + to) & (MAX_CPUS - 1)];
@@ -82,7 +82,7 @@ static void hotplug_move(struct line *line, u32 cpu, u32 to)
 	}
 }
 
-/* A CPU is one of its line, and of its kind, or no longer. */
+/* Adds a CPU to its line and its kind, or removes it. */
 static __noinline int hotplug_change(u32 cpu, bool online)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -102,8 +102,8 @@ static __noinline int hotplug_change(u32 cpu, bool online)
 }
 
 /*
- * Moves what waits in a queue of a line without CPUs to the line of the CPU where each task ran last. That CPU is there, as the kernel
- * has already taken to other CPUs what ran on those that have gone: these are tasks that wait far from it because fewer waited there
+ * Moves the tasks in a queue of a line without CPUs to the line of each task's last CPU. That CPU is online, as the kernel has already
+ * moved the tasks of CPUs that have gone. The remaining tasks wait far from their last CPU because fewer tasks waited there
  * (steal_line_for), and may run everywhere.
  */
 static void hotplug_vacate(u64 queue, u32 from)
@@ -122,7 +122,7 @@ static void hotplug_vacate(u64 queue, u32 from)
 	}
 }
 
-/* A CPU is going: what ran there no longer counts, nor what it asked of the clock. */
+/* A CPU is going: its running task and its request for a clock no longer count. */
 static void hotplug_goes(u32 cpu)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -140,7 +140,7 @@ static void hotplug_goes(u32 cpu)
 	hotplug_vacate(QUEUE_LINE_IDLE, bctx->line);
 }
 
-/* A CPU has come. */
+/* A CPU has come online. */
 static void hotplug_comes(u32 cpu)
 {
 	if (cpu >= nr_cpus || strangers[cpu & (MAX_CPUS - 1)])
@@ -149,7 +149,7 @@ static void hotplug_comes(u32 cpu)
 		hotplug_change(cpu, true);
 }
 
-/* Takes out CPUs that are offline as the scheduler comes. */
+/* Takes out CPUs that are offline when the scheduler is loaded. */
 static s32 hotplug_init(void)
 {
 	s32 cpu;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task begins to run, and stops: what it has run is charged by its weight, and its utilisation follows.
- */
+/* A task begins to run, and stops: its run time is charged by its weight, and its utilisation follows. */
 #ifndef __TANDEM_BASE_RUNNING_H
 #define __TANDEM_BASE_RUNNING_H
 
@@ -12,7 +10,10 @@
 #include "../queues/home.bpf.h"
 #include "../queues/limits.bpf.h"
 
-/* The CPU that a task begins to run on, or stops on: another one that changes a task's class or weight takes it off and puts it back. */
+/*
+ * The CPU that a task begins to run on, or stops on. This may be another CPU than the current one: a CPU that changes a running task's
+ * class or weight takes the task off and puts it back.
+ */
 static __always_inline struct base_cpu *base_cpu_under(struct task_struct *p)
 {
 	return base_cpu_of(scx_bpf_task_cpu(p));
@@ -47,7 +48,7 @@ static __always_inline void base_running(struct task_struct *p)
 		base_begins(p, &tctx->base, base_cpu_under(p));
 }
 
-/* A task stops that could go on: what it takes at once is at least what it has taken since it woke. */
+/* A task stops that could go on: its burst is at least its run time since it woke. */
 static __always_inline void base_has_run(struct base_task *task, u64 ran)
 {
 	u32 run = line_run(task, ran);

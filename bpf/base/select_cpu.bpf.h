@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task wakes: it goes to an idle CPU, or takes the CPU of a task that is due later.
- */
+/* A task wakes: it goes to an idle CPU, or preempts a task that is due later. */
 #ifndef __TANDEM_BASE_SELECT_CPU_H
 #define __TANDEM_BASE_SELECT_CPU_H
 

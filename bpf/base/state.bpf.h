@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What is counted of no mechanism. What the base keeps of tasks and CPUs stands in queues/state.bpf.h.
- */
+/* Counters that belong to no mechanism. The base's state of tasks and CPUs is in queues/state.bpf.h. */
 #ifndef __TANDEM_BASE_STATE_H
 #define __TANDEM_BASE_STATE_H
 

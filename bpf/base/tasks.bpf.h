@@ -17,7 +17,7 @@ static __always_inline void base_counts(struct base_task *task)
 		return;
 	task->counted = true;
 	cgroup_runnable(task->cgroup, task->weight);
-	/* What sleep has saved up is as much as the group's share is now. */
+	/* The savings of sleep follow the group's present share. */
 	weight_request(task);
 }
 
@@ -60,11 +60,11 @@ static void base_enable(struct task_struct *p)
 	tctx->base.charged = p->se.sum_exec_runtime;
 	tctx->base.burst = SLICE_MOST / 2;
 	weight_request(&tctx->base);
-	/* Until it runs. */
+	/* This is 0 until the task first runs. */
 	tctx->base.util_at = 0;
 }
 
-/* What waits keeps its place; from the next time on the new weight counts. */
+/* A waiting task keeps its place; the new weight counts from its next turn on. */
 static void base_set_weight(struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);

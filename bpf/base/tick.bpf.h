@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a tick does: the clock follows what runs, and a slice ends when something waits or what runs is to change its place.
+ * The work of a tick: the clock follows the running task, and a slice ends when another task waits or the running task is to change its
+ * CPU.
  */
 #ifndef __TANDEM_BASE_TICK_H
 #define __TANDEM_BASE_TICK_H
@@ -9,19 +10,19 @@
 #include "../place/pressure.bpf.h"
 
 enum {
-	/* What has run for less is not late, ns. */
+	/* A task that has run for less than this is not late, ns. */
 	QUEUES_LATE_NS = 4 * NSEC_PER_MSEC,
 };
 
-/* Whether a mechanism has said what others are to know of what runs (mechanisms/ranked.bpf.h). */
+/* Whether a mechanism has told other CPUs about the running task (mechanisms/ranked.bpf.h). */
 static __always_inline bool base_ranks(u32 cpu)
 {
 	return active & (SERIAL | LONGEST) && (cpu_of(cpu)->rank == RANK_SERIAL || cpu_of(cpu)->longest.is_long);
 }
 
 /*
- * Whether what was put on a slower CPU because it costs less there has run for one and a half times as long as it does in the mean: it is
- * late, and a faster CPU is to have it, unless it is clamped. Where clocks follow utilisation, the clock rises instead, which costs less.
+ * Whether a task on a slower CPU, where it costs less, has run one and a half times as long as in the mean. If so, the task is late and a
+ * faster CPU is to have it, unless the task is clamped. Where clocks follow utilisation, the clock rises instead, which costs less.
  */
 static __always_inline bool base_runs_late(struct task_struct *p, struct base_task *task, struct base_cpu *bctx)
 {
@@ -33,7 +34,7 @@ static __always_inline bool base_runs_late(struct task_struct *p, struct base_ta
 	return ran > QUEUES_LATE_NS && ran > task->burst + task->burst / 2;
 }
 
-/* What runs for long changes what its CPU is asked for. */
+/* Updates the utilisation of a task that runs for long, and its CPU's request for a clock. */
 static __noinline void base_follow(struct task_struct *p, struct base_cpu *bctx)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -49,12 +50,15 @@ static __noinline void base_follow(struct task_struct *p, struct base_cpu *bctx)
 		util_note_ranked(p, bctx);
 	else if (bctx->has_others)
 		util_note_kind(p, base_runs_late(p, &tctx->base, bctx) ? UTIL_ONE : util_to_place(&tctx->base), bctx);
-	/* Again, too: schedutil ignores what follows a change of its clock too closely (rate_limit_us), and does not come back to it. */
+	/*
+	 * Asks even if the request is the same: schedutil ignores a request that follows a change of clock too closely (rate_limit_us),
+	 * and does not come back to it.
+	 */
 	if (bctx->has_clock)
 		util_ask_again(bctx, util_wanted(&tctx->base, bctx, util));
 }
 
-/* Whether what runs on a CPU that is too slow for it, or slowed down, is to go to another one. */
+/* Whether a running task whose CPU is too slow, or slowed down, is to go to another CPU. */
 static __always_inline bool base_goes_up(struct task_struct *p, struct base_cpu *bctx)
 {
 	if (bctx->misfit && ((!idle_none() && faster_go_up(bctx->number)) || faster_take(bctx->number)))
@@ -62,7 +66,7 @@ static __always_inline bool base_goes_up(struct task_struct *p, struct base_cpu 
 	return bctx->slowed && faster_leave_slowed(p, bctx->number);
 }
 
-/* Whether what runs is to go to another CPU, while nothing waits. */
+/* Whether the running task is to go to another CPU, while no other task waits. */
 static __always_inline bool base_changes_place(struct task_struct *p, struct base_cpu *bctx)
 {
 	if (bctx->lags && base_goes_up(p, bctx))
@@ -71,8 +75,8 @@ static __always_inline bool base_changes_place(struct task_struct *p, struct bas
 }
 
 /*
- * How much waits at a tick: in the line, and what was put on this CPU as it seemed idle, and something else began there in between. Nobody
- * else can take that: what runs does not stay.
+ * How many tasks wait at a tick. They wait in the line, or in this CPU's own queue: a task was sent here while the CPU seemed idle, and
+ * another task began in between. No other CPU can take that task, so the running task does not stay.
  */
 static __always_inline u32 base_count_waiting(struct base_cpu *bctx)
 {

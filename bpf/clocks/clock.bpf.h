@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Asking for a clock.
+ * Requests for a clock.
  *
- * schedutil takes what scx_bpf_cpuperf_set says for the CPU's utilisation, on the scale of cpu_facts.capacity, adds a
- * quarter, and rounds the clock for that up to an operating point (kernel/sched/cpufreq_schedutil.c: sugov_get_util,
- * sugov_effective_cpu_perf, get_next_freq). CPUs that share a clock get the highest that one of them asks for. In
- * newer kernels a callback that holds a run queue may speak for that CPU alone: others are spoken for by timers
- * (governor.bpf.h).
+ * schedutil takes the value of scx_bpf_cpuperf_set as the CPU's utilisation, on the scale of cpu_facts.capacity. It adds a quarter, and
+ * rounds the resulting clock up to an operating point (kernel/sched/cpufreq_schedutil.c: sugov_get_util, sugov_effective_cpu_perf,
+ * get_next_freq). CPUs that share a clock get the highest clock that one of them asks for. In newer kernels a callback that holds a run
+ * queue may ask for that run queue's CPU alone; timers ask for other CPUs (governor.bpf.h).
  */
 #ifndef __TANDEM_CLOCKS_CLOCK_H
 #define __TANDEM_CLOCKS_CLOCK_H
@@ -15,18 +14,18 @@
 
 enum {
 	CLOCK_ONE = 1024,
-	/* How much longer compute-bound work takes at the lowest clock of which the paper's line says something (edp.bpf.h). */
+	/* How much longer compute-bound work takes at the lowest clock that the paper's line covers (edp.bpf.h). */
 	CLOCK_LINE_SLOWNESS = CLOCK_ONE * 3 / 2,
 	MAX_DOMAINS = MAX_CPUS,
 };
 
-/* What follows from a table of operating points. */
+/* Values derived from a table of operating points. */
 struct clock_table {
-	/* Index of the highest. */
+	/* Index of the highest operating point. */
 	u32 top;
-	/* What to ask for to get each. */
+	/* The request that gives each operating point. */
 	u32 request[MAX_OPPS];
-	/* Time that compute-bound work takes there, 1024: as long as at the highest. */
+	/* Time that compute-bound work takes at each operating point, 1024 at the highest. */
 	u32 slowness[MAX_OPPS];
 };
 
@@ -43,8 +42,8 @@ static __always_inline u32 clock_top(u32 cpu)
 }
 
 /*
- * What to ask for so that the clock is that of @performance. One less than four fifths: a quarter more is then below
- * @performance, which is itself rounded, and above the next lower point's unless these are only two apart.
+ * The request that gives the clock of @performance: four fifths of it, less one. With schedutil's quarter this is below @performance,
+ * which is itself rounded, and above the next lower point's performance, unless the two are only two apart.
  */
 static __always_inline u32 clock_request_for(u32 performance)
 {
@@ -77,12 +76,12 @@ static void clock_init_table(u32 number)
 		table->slowness[at] = frequency ? highest * CLOCK_ONE / frequency : CLOCK_ONE;
 	}
 	/*
-	 * Next to nothing is the lowest, also where schedutil starts from the clock that there is, not from the highest, because
-	 * the processor does not say how fast it was (arch_scale_freq_invariant): it would stay up there for anything more. Nothing
-	 * at all it takes for what it had before it was first asked (get_next_freq, cached_raw_freq), and changes nothing.
+	 * A request of 1 gives the lowest clock. Where the processor does not report how fast it was, schedutil starts from the present
+	 * clock instead of the highest (arch_scale_freq_invariant), and a higher request would keep the clock up. schedutil takes a
+	 * request of 0 for its state before the first request, and changes nothing (get_next_freq, cached_raw_freq).
 	 */
 	table->request[0] = 1;
-	/* Limits may have changed since; above all, the highest is what sched_ext begins with. */
+	/* Limits may have changed since the table was made. Above all, sched_ext begins with the highest request. */
 	table->request[(nr - 1) & (MAX_OPPS - 1)] = CLOCK_ONE;
 }
 
@@ -92,7 +91,7 @@ static __always_inline bool clock_power_known(u32 table)
 	return opp_tables[table & (MAX_OPP_TABLES - 1)].power[0];
 }
 
-/* Whether there is a clock below a CPU's highest of which the energy-delay factor can be told: by power, or by the line. */
+/* Whether the energy-delay factor of a clock below a CPU's highest can be told: by power, or by the paper's line. */
 static __always_inline bool clock_has_factor(u32 cpu)
 {
 	u32 top = clock_top(cpu);
@@ -103,7 +102,7 @@ static __always_inline bool clock_has_factor(u32 cpu)
 	       clocks_of(cpu)->slowness[(top - 1) & (MAX_OPPS - 1)] <= CLOCK_LINE_SLOWNESS;
 }
 
-/* Makes the tables; whether there is a clock to change and a governor that listens. */
+/* Makes the tables; returns whether a clock can change and the governor follows requests. */
 static bool clock_init(void)
 {
 	s32 number;
@@ -113,7 +112,7 @@ static bool clock_init(void)
 	return cpuperf && clock_choice;
 }
 
-/* Asks, perhaps again, for the operating point that a CPU has come to. */
+/* Asks, perhaps again, for the operating point that is noted for a CPU. */
 static __always_inline void clock_ask_again(u32 cpu)
 {
 	u32 opp = cpu_of(cpu)->speed.asked - 1, request = clocks_of(cpu)->request[opp & (MAX_OPPS - 1)];
@@ -121,7 +120,7 @@ static __always_inline void clock_ask_again(u32 cpu)
 	scx_bpf_cpuperf_set(cpu, request < CLOCK_ONE ? request : CLOCK_ONE);
 }
 
-/* Notes which operating point a CPU wants; whether it has not asked for that already. */
+/* Notes the operating point that a CPU wants; returns whether that is a new request. */
 static __always_inline bool clock_wants(u32 cpu, u32 opp)
 {
 	if (cpu_of(cpu)->speed.asked == opp + 1)
@@ -130,7 +129,7 @@ static __always_inline bool clock_wants(u32 cpu, u32 opp)
 	return true;
 }
 
-/* Asks for an operating point of the CPU that runs this unless it has asked for that before. */
+/* Asks for an operating point for this CPU, unless this CPU has asked for it before. */
 static __always_inline void clock_ask(u32 cpu, u32 opp)
 {
 	if (rq_clock_updated() && clock_wants(cpu, opp))
@@ -138,8 +137,8 @@ static __always_inline void clock_ask(u32 cpu, u32 opp)
 }
 
 /*
- * The same where no run queue is locked, perhaps for another CPU. Where the kernel cannot do that the CPU does it itself: an
- * idle one is woken up for it, a busy one comes to it by its next tick.
+ * Asks for the noted operating point where no run queue is locked, perhaps for another CPU. Where the kernel cannot do that the CPU
+ * itself asks: an idle CPU is woken to ask, a busy CPU asks at its next tick.
  */
 static __always_inline void clock_have_asked_again(u32 cpu)
 {
@@ -157,7 +156,7 @@ static __always_inline void clock_have_asked(u32 cpu, u32 opp)
 		clock_have_asked_again(cpu);
 }
 
-/* A callback of this CPU, whose run queue is locked: it asks for what a timer has come to. */
+/* In a callback of this CPU, whose run queue is locked: asks for the operating point that a timer has noted. */
 static __always_inline void clock_catch_up(u32 cpu)
 {
 	if (cpuperf_locks || !cpu_of(cpu)->speed.asks || !rq_clock_updated())
@@ -172,7 +171,7 @@ static __always_inline const volatile struct opp_table *opps_of(u32 cpu)
 	return &opp_tables[facts_of(cpu)->opp_table & (MAX_OPP_TABLES - 1)];
 }
 
-/* The lowest operating point of a CPU whose entry in @column of its table is at least @least, or its highest. */
+/* A CPU's lowest operating point whose entry in @column of the table is at least @least, or its highest point. */
 static __always_inline u32 clock_lowest(u32 cpu, const volatile u32 *column, u32 least)
 {
 	u32 top = clock_top(cpu);
@@ -185,22 +184,21 @@ static __always_inline u32 clock_lowest(u32 cpu, const volatile u32 *column, u32
 	return top;
 }
 
-/* The lowest operating point of a CPU that gives at least @performance, or its highest. */
+/* A CPU's lowest operating point that gives at least @performance, or its highest point. */
 static u32 clock_for_performance(u32 cpu, u32 performance)
 {
 	return clock_lowest(cpu, opps_of(cpu)->performance, performance);
 }
 
-/* The lowest operating point of a CPU at @mhz or above, or its highest. */
+/* A CPU's lowest operating point at @mhz or above, or its highest point. */
 static u32 clock_for_mhz(u32 cpu, u32 mhz)
 {
 	return clock_lowest(cpu, opps_of(cpu)->frequency, mhz * 1000);
 }
 
 /*
- * The share of time that work would wait for memory at the highest clock, 0..1024, if it waited during @stalled of
- * @cycles in @ns. Cycles over time is the clock that there was: waiting takes as long at any clock, computing gets
- * shorter with it.
+ * The share of time that work would wait for memory at the highest clock, 0..1024. The work waited during @stalled of @cycles in @ns.
+ * Cycles over time give the present clock. Waiting takes as long at any clock; computing takes less time at a higher one.
  */
 static __always_inline u32 clock_share_at_top(u32 cpu, u64 stalled, u64 cycles, u64 ns)
 {
@@ -212,7 +210,7 @@ static __always_inline u32 clock_share_at_top(u32 cpu, u64 stalled, u64 cycles, 
 		stalled = cycles;
 	if (speed > CLOCK_ONE)
 		speed = CLOCK_ONE;
-	/* Cycles of a slice and 2^10 more fit by far. */
+	/* The cycles of a slice times 2^10 fit by far. */
 	all = stalled + (((cycles - stalled) * speed) >> 10);
 	return all ? stalled * CLOCK_ONE / all : 0;
 }

@@ -2,25 +2,25 @@
 /*
  * How memory-bound tasks are, from performance counters.
  *
- * Callbacks of sched_ext may not read counters, programs at tracepoints may. The kernel passes sched_stat_runtime at
- * each tick and before it takes a task off its CPU, ahead of `stopping`, on that CPU: what the counters have gained
- * since the last time there is the task's.
+ * Callbacks of sched_ext may not read counters; programs at tracepoints may. The kernel passes the tracepoint sched_stat_runtime on a
+ * task's CPU: at each tick, and before it takes the task off, ahead of `stopping`. The counters' gain since the last tracepoint is
+ * therefore the running task's.
  *
- * Intensity (Merkel & Bellosa: memory transactions in a slice, section 4.1, as utilisation of the bus, 0 to 1, section 4.2) is bytes
- * per second over the task's fair share of the memory's bandwidth, that is, over 1/n of it if n CPUs run something: n
- * streams that saturate the bus have intensity 1 each, though each moves 1/n of what one could. Stall is the share of
- * time that waits for memory at the highest clock, which says more about what a lower clock costs.
+ * Intensity is bytes per second over the task's fair share of the memory's bandwidth, which is 1/n of the bandwidth if n CPUs are busy.
+ * (Merkel & Bellosa: memory transactions in a slice, section 4.1, as utilisation of the bus, 0 to 1, section 4.2.) So n streams that
+ * saturate the bus have intensity 1 each, though each moves 1/n of the bytes that one stream alone could. Stall is the share of time that
+ * waits for memory at the highest clock. Stall says more about the cost of a lower clock.
  *
- * Where nobody knows the bandwidth, intensity is relative to the most that was ever moved. Tasks can be sorted by that,
- * but it does not say that the memory is busy: whatever runs alone has 1. What needs to know that (edp.bpf.h, and stall
- * where no event tells it) asks counters_capacity() first.
+ * Where the bandwidth is unknown, intensity is relative to the highest rate ever seen. Tasks can be sorted by this intensity, but it does
+ * not show that the memory is busy: a task that runs alone has intensity 1. Code that needs to know whether memory is busy asks
+ * counters_capacity() first: edp.bpf.h, and stall where no event counts it.
  */
 #ifndef __TANDEM_CLOCKS_COUNTERS_H
 #define __TANDEM_CLOCKS_COUNTERS_H
 
 #include "clock.bpf.h"
 
-/* Loaders open an event for each CPU: transactions with memory of transaction_bytes each, cycles that wait for it, cycles. */
+/* Loaders open these events for each CPU: transactions with memory, of transaction_bytes each; cycles that wait for memory; cycles. */
 #define COUNTER_MAP(name)						\
 	struct {							\
 		__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);		\
@@ -34,42 +34,39 @@ COUNTER_MAP(stalled_cycles);
 COUNTER_MAP(cycles);
 
 enum {
-	/* Intensity and stall of 1, and the finer scale that averages are kept on. */
+	/* Intensity and stall of 1, and the finer scale of averages. */
 	ONE = 1024,
 	FINE_SHIFT = 10,
-	/* The most that traffic is. */
+	/* The highest traffic. */
 	TRAFFIC_MOST = 16 * ONE,
-	/* A task is measured after so much run time, ns. */
+	/* A task counts as measured after this run time, ns. */
 	MEASURED_AFTER = 1000000,
 	MAX_NODES = 64,
-	/*
-	 * What a CPU moves is a mean over so much run time, ns: what passes between a tick and a switch tells
-	 * nothing.
-	 */
+	/* A CPU's rate is a mean over at least this run time, ns: the time between a tick and a switch is too short to tell a rate. */
 	RATE_AFTER = 500000,
 	/*
-	 * Memory goes on to matter for so long, ns. Tasks that only compute may run on all CPUs for some slices while those
-	 * that use it wait for their turns.
+	 * Memory goes on to matter for this long, ns. For some slices tasks that only compute may run on all CPUs, while tasks that use
+	 * memory wait for their turns.
 	 */
 	MATTERS_FOR = 1000000000,
-	/* Counters of tasks that do what they did are read twice in so many times. */
+	/* For a task whose behaviour does not change, counters are read twice in this many times. */
 	COUNTERS_REST = 8,
-	/* An average that changes by no more than this stays the same, of ONE. */
+	/* An average that changes by no more than this counts as unchanged, of ONE. */
 	COUNTERS_SAME = ONE / 16,
 };
 
-/* What a CPU's counters said the last time. */
+/* A CPU's counters at the last reading. */
 struct cpu_counters {
 	struct bpf_perf_event_value transactions;
 	struct bpf_perf_event_value stalled;
 	struct bpf_perf_event_value cycles;
-	/* The counters of this CPU have said something. */
+	/* This CPU's counters have been read once. */
 	bool known;
-	/* The CPU has run something since it was idle, and counts in its node. */
+	/* The CPU has run a task since it was idle, and counts in its node. */
 	bool busy;
-	/* So many times are still left out, and the next one only says where the counters stand. */
+	/* The number of readings still left out, plus 1 for the reading after them, which only notes where the counters stand; 0: none. */
 	u16 rest;
-	/* MB/s that its tasks moved the last time; and ns and transactions since then. */
+	/* MB/s that the CPU's tasks moved at the last measurement; run time, ns, and transactions since then. */
 	u32 rate;
 	u64 ran;
 	u64 moved;
@@ -77,30 +74,29 @@ struct cpu_counters {
 
 struct cpu_counters cpu_counters[MAX_CPUS];
 
-/* What the CPUs of a node do to their memory. */
+/* The load that a node's CPUs put on their memory. */
 struct node_memory {
 	s32 nr_busy;
-	/* MB/s of all of them, and the most there ever was. */
+	/* MB/s of all CPUs of the node, and the highest sum ever. */
 	s32 rate;
 	s32 most;
-	/* Counters do not rest, and what all CPUs move is summed up: somebody compares rates. */
+	/* Rates are compared: counters do not rest, and the transactions of all CPUs are summed up. */
 	bool watched;
-	/* Transactions while that is so. */
 	u64 moved;
-	/* When CPUs last moved a tenth of what it can, ns. */
+	/* When CPUs last moved a tenth of the bandwidth, ns. */
 	u64 used;
 };
 
 struct node_memory node_memories[MAX_NODES];
 
-/* A mechanism that is asked for wants to know. */
+/* A mechanism that was asked for needs counters. */
 bool counters_wanted;
 /* Counters can be read. */
 bool counters_work;
 
 static void counters_init(void)
 {
-	/* Nobody reads what they say while speed is inert. */
+	/* While speed is inert no code uses the counters for it. */
 	counters_wanted = is_asked(SORTED) || (is_on(SPEED) && edp);
 }
 
@@ -110,8 +106,8 @@ static __always_inline struct node_memory *memory_of(u32 cpu)
 }
 
 /*
- * What an event has gained since the last time. The kernel lets events take turns if there are more than counters: then
- * the gain is scaled to the whole time. Negative: the event did not count at all, or there is none.
+ * An event's gain since the last reading. The kernel lets events take turns if there are more events than counters; the gain is then
+ * scaled to the whole time. Negative: the event did not count at all, or there is none.
  */
 static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *last)
 {
@@ -129,34 +125,34 @@ static __always_inline s64 counter_gain(void *map, struct bpf_perf_event_value *
 	return running ? gain * enabled / running : -1;
 }
 
-/* What a node's memory can move, MB/s: as set, or as known; 0: nobody knows. */
+/* The bandwidth of a node's memory, MB/s: from the setting, or as the loader knows it; 0: unknown. */
 static __always_inline u32 counters_capacity(void)
 {
 	return memory_mbps ?: memory_bandwidth;
 }
 
-/* What intensity is relative to, MB/s: the capacity, or else the most that was ever seen. */
+/* The bandwidth that intensity is relative to, MB/s: the capacity, or else the highest rate ever seen. */
 static __always_inline u32 counters_bandwidth(struct node_memory *memory)
 {
 	return counters_capacity() ?: memory->most;
 }
 
-/* Notes what this CPU's task does to the memory, MB/s. */
+/* Notes the rate at which this CPU's task moves data, MB/s. */
 static __always_inline void counters_note_rate(struct node_memory *memory, struct cpu_counters *counters, u32 rate)
 {
 	s32 all_of_it;
 
-	/* Sums by parts: CPUs do this at the same time. */
+	/* The sum changes by differences, as CPUs change it at the same time. */
 	all_of_it = __sync_fetch_and_add(&memory->rate, (s32)(rate - counters->rate)) + (s32)(rate - counters->rate);
 	counters->rate = rate;
-	/* Of two new records at the same time one may be lost; the next one is near. */
+	/* Of two new records at the same time one may be lost; the next record is near. */
 	if (all_of_it > memory->most)
 		memory->most = all_of_it;
 	if (all_of_it > 0 && (u64)all_of_it * 10 > counters_bandwidth(memory))
 		memory->used = bpf_ktime_get_ns();
 }
 
-/* The same from what a CPU counted in the last @ran ns. */
+/* Notes this CPU's rate by its transactions in the last @ran ns. */
 static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
 {
 	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
@@ -171,9 +167,8 @@ static void counters_note_moved(u32 cpu, u64 ran, u64 transactions)
 }
 
 /*
- * Whether the memory of @cpu's node moves all that it can, for @nr CPUs that are all that run something there. It counts
- * so from 31/32 of its bandwidth down to 15/16, @was being whether it did before. Where the bandwidth is not known this is
- * false.
+ * Whether the memory of @cpu's node is saturated by at most @nr CPUs, which are all busy CPUs of the node. Memory begins to count as full
+ * at 31/32 of its bandwidth and ceases below 15/16; @was tells whether it counted as full before. False where the bandwidth is unknown.
  */
 static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 {
@@ -183,7 +178,7 @@ static __always_inline bool counters_memory_full(u32 cpu, u32 nr, bool was)
 	return known && memory->nr_busy <= (s32)nr && memory->rate >= (s32)(known - known / (was ? 16 : 32));
 }
 
-/* Whether memory is used enough for tasks to disturb each other there: by a tenth of what it can move, at least. */
+/* Whether memory is used enough for tasks to disturb each other there: at a tenth of its bandwidth, at least. */
 static bool counters_memory_matters(u32 cpu)
 {
 	u64 used = memory_of(cpu)->used;
@@ -191,7 +186,7 @@ static bool counters_memory_matters(u32 cpu)
 	return used && bpf_ktime_get_ns() < used + MATTERS_FOR;
 }
 
-/* How many of its fair shares of the memory a task takes that moves @rate MB/s now, of ONE, 0..TRAFFIC_MOST. */
+/* How many fair shares of the memory a task takes that moves @rate MB/s now, of ONE, 0..TRAFFIC_MOST. */
 static u32 counters_traffic(u32 cpu, u32 rate)
 {
 	struct node_memory *memory = memory_of(cpu);
@@ -205,8 +200,8 @@ static u32 counters_traffic(u32 cpu, u32 rate)
 }
 
 /*
- * The weight of the last @ran ns in an average, of ONE. A slice weighs what the setting says, less time less in
- * proportion. A new task's average is that of its whole life as long as this is short.
+ * The weight of the last @ran ns in an average, of ONE. A whole slice has the setting's weight; a shorter time has proportionally less. A
+ * new task's average covers its whole life as long as that is short.
  */
 static u64 counters_weight(struct task_ctx *tctx, u64 ran)
 {
@@ -228,8 +223,8 @@ static __always_inline void counters_average(u32 *average, u32 value, u64 weight
 }
 
 /*
- * Takes what a task did in the last @ran ns into what is known of it; @stall is negative where there is no such
- * event. Use of the memory's capacity stands in then; of a capacity that nobody knows a task is taken to use nothing.
+ * Takes a task's last @ran ns into its averages. @stall is negative where no event counts stalled cycles; use of the memory's capacity
+ * stands in then. Where the capacity is unknown a task is taken to use none of it.
  */
 static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transactions, s64 stall)
 {
@@ -249,8 +244,8 @@ static void counters_fold(struct task_ctx *tctx, u32 cpu, u64 ran, s64 transacti
 }
 
 /*
- * A CPU runs something, the same as before it was idle until it is measured: a lone task's CPU is idle between its
- * slices.
+ * A CPU runs a task. Until its rate is measured anew the CPU keeps the rate from before it was idle, as the CPU of a lone task is idle
+ * between the task's slices.
  */
 static __always_inline void counters_busy(u32 cpu)
 {
@@ -263,7 +258,7 @@ static __always_inline void counters_busy(u32 cpu)
 	__sync_fetch_and_add(&memory_of(cpu)->rate, (s32)counters->rate);
 }
 
-/* Tells what runs on a CPU from what is known of its task; what is not known is to be found out. */
+/* Copies a task's averages to its CPU. If the task is not measured yet, the next reading begins to measure it. */
 static __always_inline void counters_running(struct task_ctx *tctx)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -278,7 +273,7 @@ static __always_inline void counters_running(struct task_ctx *tctx)
 		counters->rest = 1;
 }
 
-/* A CPU goes idle: others' shares of the memory grow. */
+/* A CPU goes idle: the other CPUs' shares of the memory grow. */
 static __always_inline void counters_idle(u32 cpu)
 {
 	struct cpu_counters *counters = &cpu_counters[cpu & (MAX_CPUS - 1)];
@@ -291,15 +286,15 @@ static __always_inline void counters_idle(u32 cpu)
 }
 
 /*
- * Whether the energy-delay factor can be told of what runs on a CPU: with the power of its clocks from the cycles that wait
- * for memory, if these are counted (@stalls), and in any case from use of the memory's capacity.
+ * Whether the energy-delay factor of a CPU's tasks can be told. Where the power of its clocks is known, cycles that wait for memory tell
+ * it, if these are counted (@stalls). Use of the memory's capacity tells it in any case.
  */
 static __always_inline bool counters_tell_factor(u32 cpu, bool stalls)
 {
 	return counters_capacity() || (stalls && !edp_base_pct && clock_power_known(facts_of(cpu)->opp_table));
 }
 
-/* What of the energy-delay factor can act. Of CPUs of several kinds one is enough. */
+/* Notes whether the energy-delay factor can act. Of CPUs of several kinds one that can act is enough. */
 static __always_inline void counters_tell_state(u32 cpu, bool stalls)
 {
 	if (edp_state == TANDEM_STATE_OFF || edp_state == TANDEM_STATE_ACTIVE)
@@ -310,7 +305,7 @@ static __always_inline void counters_tell_state(u32 cpu, bool stalls)
 		edp_state = clock_has_factor(cpu) ? TANDEM_STATE_ACTIVE : TANDEM_STATE_NO_CLOCK;
 }
 
-/* The first count on a CPU: it is from now on that counters say something, and that mechanisms which need them act. */
+/* The first reading on a CPU. From now on counters work, and mechanisms that need them are on. */
 static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 {
 	counters->known = true;
@@ -321,18 +316,18 @@ static void counters_begin(u32 cpu, struct cpu_counters *counters, bool stalls)
 	if (sorted_state != TANDEM_STATE_NO_COUNTERS)
 		return;
 	sorted_state = TANDEM_STATE_ACTIVE;
-	/* The base is not alone any more. */
+	/* The base is no longer without mechanisms. */
 	__sync_fetch_and_and(&active, ~ALONE);
 	__sync_fetch_and_or(&active, SORTED);
 }
 
-/* Whether the counters are not read this time, or, as they were not read before, say only where they stand. */
+/* Whether this reading is left out. The first reading after those left out only notes where the counters stand. */
 static __always_inline bool counters_rest(struct cpu_counters *counters)
 {
 	return counters->rest && --counters->rest;
 }
 
-/* Rests if a task does what it did. */
+/* Leaves out the next readings if a task's behaviour has not changed. */
 static __always_inline void counters_may_rest(struct node_memory *memory, struct cpu_counters *counters, struct task_ctx *tctx, u32 before)
 {
 	u32 now = tctx->counted.intensity + tctx->counted.stall;
@@ -342,8 +337,8 @@ static __always_inline void counters_may_rest(struct node_memory *memory, struct
 }
 
 /*
- * Takes what this CPU's counters have gained since the last time for @p, which has run for @ran ns since then; whether that
- * says something of the task.
+ * Takes the counters' gain on this CPU since the last reading for @p, which has run for @ran ns since then; returns whether the task's
+ * averages changed.
  */
 static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 {
@@ -372,7 +367,7 @@ static bool counters_count(struct task_struct *p, u32 cpu, u64 ran)
 	if (memory_of(cpu)->watched)
 		__sync_fetch_and_add(&memory_of(cpu)->moved, transactions);
 	counters_note_moved(cpu, ran, transactions);
-	/* Many processors have no event for stalled cycles: then intensity is all there is. */
+	/* Many processors have no event for stalled cycles; then only intensity is known. */
 	if (stalled < 0 || all_cycles <= 0)
 		counters_fold(tctx, cpu, ran, transactions, -1);
 	else

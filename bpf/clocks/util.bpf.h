@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Utilisation of tasks and CPUs, and the clock that it asks for, where CPUs differ or have clocks that can be set.
+ * Utilisation of tasks and CPUs, and the clock that a utilisation needs, where CPUs differ or have clocks that can be set.
  *
- * It is the kernel's (kernel/sched/pelt.c), independent of the CPU and its clock: it halves in 2^25 ns. Between halvings a parabola
- * stands for the exponential function, within 0.3 % of it. A task's work is counted as the kernel's pelt clock does, slower
- * on a slower CPU: what is lost of the time counts as sleep afterwards, a task's when it sleeps, a CPU's when that is idle
- * (update_rq_clock_pelt). Time in which a task waits counts as sleep, but not while it waits for its control group's next period
- * (util_release). schedutil adds a quarter to what it is asked for.
+ * Utilisation is the kernel's (kernel/sched/pelt.c), independent of the CPU and its clock, and halves in 2^25 ns. Between halvings a
+ * parabola stands for the exponential function, within 0.3 % of it. A task's work counts as in the kernel's pelt clock, which is slower
+ * on a slower CPU. The time that the pelt clock loses counts as sleep afterwards: a task's lost time when the task sleeps, a CPU's when
+ * the CPU is idle (update_rq_clock_pelt). Time in which a task waits counts as sleep, except for a wait for its control group's next
+ * period (util_release). schedutil adds a quarter to a request.
  */
 #ifndef __TANDEM_CLOCKS_UTIL_H
 #define __TANDEM_CLOCKS_UTIL_H
@@ -16,65 +16,77 @@
 
 enum {
 	UTIL_ONE = 1024,
-	/* By energy: what needs longer at once, ns, is asked for as if it needed a sixteenth less. */
+	/* By energy: a task that needs longer than this at once, ns, asks for a sixteenth less. */
 	UTIL_SPARES_NS = NSEC_PER_MSEC,
 	UTIL_SPARES_SHIFT = 4,
-	/* Where energy is all: as if all needed a quarter less. That is what schedutil adds. But not where less than an eighth is to spare. */
+	/*
+	 * Where energy is the only aim, every task asks for a quarter less, which is the quarter that schedutil adds. A CPU with less
+	 * than an eighth of its performance to spare asks for no less.
+	 */
 	UTIL_SAVES_SHIFT = 2,
 	UTIL_FULL_SHIFT = 3,
-	/* Powers of two that numbers of busy CPUs are told apart by. */
+	/* Numbers of busy CPUs are told apart by this many powers of two. */
 	UTIL_CROWDS = 8,
-	/* Of too_much: a CPU that nothing is too much for. */
+	/* A too_much that no utilisation reaches. */
 	TOO_MUCH_NEVER = 0xffff,
 	HALF_LIFE_SHIFT = 25,
-	/* What changes a utilisation by about one, ns: a shorter time of work counts as this, as often as it is a part of it. */
+	/*
+	 * The time that changes a utilisation by about one, ns. Shorter work counts as this much, with a probability of its share of this
+	 * time.
+	 */
 	UTIL_LEAST_NS = 1 << (HALF_LIFE_SHIFT + 1 - 10),
 	UTIL_LEAST_DITHER = 9 + 10,
-	/* After so long an idle CPU asks for less, ns: for half as much. */
+	/* After this long an idle CPU asks for a lower clock, ns: its utilisation has halved. */
 	IDLE_LONG_NS = 1 << HALF_LIFE_SHIFT,
-	/* What computes for longer has a CPU that asked for it to itself, ns: those that meet at barriers do not. */
+	/*
+	 * A task that computes for longer than this, ns, keeps a CPU that asked for it to itself. Threads that meet at barriers do not
+	 * compute for so long.
+	 */
 	PULLED_MOST_NS = 200 * NSEC_PER_MSEC,
-	/* From here on schedutil gives the highest clock; where limits hold that down, there is no use in asking more often than this. */
+	/*
+	 * From this request on schedutil gives the highest clock. Where limits hold the clock down, the CPU repeats the request this
+	 * often only.
+	 */
 	UTIL_TOP = UTIL_ONE * 4 / 5,
 	TOP_AGAIN = 8,
-	/* Of uclamp_se: those of the value. */
+	/* The bits of uclamp_se that hold the value. */
 	UTIL_CLAMP_BITS = 2 * UTIL_ONE - 1,
-	/* A clock is asked for anew when what it is to do changes by an eighth. */
+	/* A CPU asks for a new clock when its need changes by an eighth. */
 	ASK_SHIFT = 3,
 };
 
-/* How many CPUs run what would do better on a faster one; and which, 64 to a word, the slowest first. */
+/* How many CPUs run a misfit, a task that would do better on a faster CPU; and which CPUs, 64 to a word, the slowest first. */
 s32 nr_misfits;
 u64 misfit_cpus[MAX_CPUS / 64];
 
-/* What is lost of 1 in @ns, less than a halving, with 35 bits of fraction: 1 - 2^-x is near x (0.672 - 0.172 x). */
+/* The share that a utilisation loses in @ns, less than a halving, with 35 bits of fraction: 1 - 2^-x is near x (0.672 - 0.172 x). */
 static __always_inline u64 util_share_lost(u64 ns)
 {
 	return ns * (688 - (ns * 176 >> HALF_LIFE_SHIFT));
 }
 
 /*
- * What rounds a share of a utilisation up as often as its fraction is large: a part of the time, times 2^64 over the golden ratio. By the
- * integer below, what sleeps for a millisecond at a time would never come to less than 48.
+ * A pseudo-random number that rounds up a share of a utilisation as often as its fraction is large: part of the time, times 2^64 over the
+ * golden ratio. With rounding down, the utilisation of a task that sleeps for a millisecond at a time would never fall below 48.
  */
 static __always_inline u64 util_dither(u64 now)
 {
 	return (now * 0x9e3779b97f4a7c15ULL) >> (64 - (HALF_LIFE_SHIFT + 10));
 }
 
-/* What is lost of @value, if that share is lost, and by @dither. */
+/* The part of @value that is lost with @share, rounded by @dither. */
 static __always_inline u32 util_lost_by(u32 value, u64 share, u64 dither)
 {
 	return (value * share + dither) >> (HALF_LIFE_SHIFT + 10);
 }
 
-/* The same for a time, less than a halving, until @now. */
+/* The part of @value that is lost in @ns, less than a halving, until @now. */
 static __always_inline u32 util_lost(u32 value, u64 ns, u64 now)
 {
 	return util_lost_by(value, util_share_lost(ns), util_dither(now));
 }
 
-/* What is left of @value after any time. */
+/* The part of @value that is left after @ns, which may be any time. */
 static __noinline u32 util_decayed(u32 value, u64 ns)
 {
 	u64 halvings = ns >> HALF_LIFE_SHIFT;
@@ -91,9 +103,10 @@ static __always_inline u32 util_of(struct base_task *task)
 }
 
 /*
- * Notes a task's clamps (uclamp). schedutil bounds by them what CPUs ask for; here they tell which CPUs are fast enough: as in the kernel
- * one is whose capacity is no less than the lower clamp, and, whatever the task needs, no less than the upper one (util_fits_cpu). Both
- * leave a fifth to spare, as utilisations have to. Until some task of the machine has a clamp the kernel keeps 0 for both of all.
+ * Notes a task's clamps (uclamp). schedutil bounds the requests of CPUs by clamps; here clamps tell which CPUs are fast enough. As in the
+ * kernel (util_fits_cpu), the capacity must be no less than the lower clamp. A capacity no less than the upper clamp is enough, however
+ * much the task needs. Both clamps leave a fifth to spare, as utilisations have to. Until any task of the machine has a clamp, the kernel
+ * keeps both clamps of all tasks at 0.
  */
 static __always_inline void util_note_clamps(struct task_struct *p, struct base_task *task)
 {
@@ -101,7 +114,7 @@ static __always_inline void util_note_clamps(struct task_struct *p, struct base_
 
 	if (!bpf_core_field_exists(p->uclamp))
 		return;
-	/* Values are bit fields, which loaders do not move loads to: the words that they are in. */
+	/* The values are bit fields, and loaders do not relocate loads of bit fields. So the words that hold the values are read. */
 	least = *(const u32 *)&p->uclamp[UCLAMP_MIN] & UTIL_CLAMP_BITS;
 	most = *(const u32 *)&p->uclamp[UCLAMP_MAX] & UTIL_CLAMP_BITS;
 	if (!(least | most) && !task->util_clamps)
@@ -110,7 +123,7 @@ static __always_inline void util_note_clamps(struct task_struct *p, struct base_
 	task->util_most = most && most < UTIL_ONE ? most * 4 / 5 - 1 : 0;
 }
 
-/* What a task is taken for when a CPU is chosen. */
+/* The utilisation by which a CPU is chosen for a task. */
 static __always_inline u32 util_to_place(struct base_task *task)
 {
 	u32 util = util_of(task);
@@ -122,14 +135,14 @@ static __always_inline u32 util_to_place(struct base_task *task)
 	return task->util_most && util > task->util_most ? task->util_most : util;
 }
 
-/* By energy: the least that is asked of the clock of a kind, by how many CPUs of a package are busy: 1, 2, 4 and so on. */
+/* By energy: the lowest request for a kind's clock, by how many CPUs of a package are busy: 1, 2, 4 and so on. */
 struct util_floors {
 	u16 least[UTIL_CROWDS];
 };
 
 struct util_floors util_floors[MAX_KINDS];
 
-/* Power is known, and a mode asks for it (energy.bpf.h). */
+/* Power is known, and a mode uses it (energy.bpf.h). */
 bool energy_known;
 
 const struct cpumask *scx_bpf_get_idle_cpumask(void) __ksym;
@@ -137,8 +150,8 @@ void scx_bpf_put_idle_cpumask(const struct cpumask *cpumask) __ksym;
 u32 bpf_cpumask_weight(const struct cpumask *cpumask) __ksym;
 
 /*
- * The least that is asked of a CPU's clock. CPUs that are busy are taken to be spread over packages evenly. The more are busy, the less
- * it is: what asks for more than the greatest needs no count of them.
+ * The lowest request for a CPU's clock. Busy CPUs are taken to be spread over packages evenly. The more CPUs are busy, the lower this is.
+ * A request above the highest of these values needs no count of busy CPUs.
  */
 static __always_inline u32 util_floor(struct base_cpu *bctx, u32 util)
 {
@@ -153,7 +166,7 @@ static __always_inline u32 util_floor(struct base_cpu *bctx, u32 util)
 	idle = scx_bpf_get_idle_cpumask();
 	busy = (nr_cpus - bpf_cpumask_weight(idle)) / (nr_packages ?: 1);
 	scx_bpf_put_idle_cpumask(idle);
-	/* The power of two below that. */
+	/* The power of two at or below the number of busy CPUs. */
 	crowd = (busy > 15) << 2;
 	busy >>= crowd;
 	pair = (busy > 3) << 1;
@@ -163,8 +176,9 @@ static __always_inline u32 util_floor(struct base_cpu *bctx, u32 util)
 }
 
 /*
- * What is asked where energy is all: less, unless the CPU is busy for nearly all of the time at the clock that it has. What computes without
- * a pause, or waits for nothing but what others compute, would else ask for less and less as it becomes slower.
+ * The request where energy is the only aim: a quarter less, unless the CPU is busy nearly all of the time at its present clock. Otherwise
+ * a task that computes without a pause would ask for less and less as it becomes slower. A task that only waits for the work of other
+ * tasks would do the same.
  */
 static __always_inline u32 util_saved(struct base_cpu *bctx, u32 util)
 {
@@ -173,7 +187,7 @@ static __always_inline u32 util_saved(struct base_cpu *bctx, u32 util)
 	return util < performance - (performance >> UTIL_FULL_SHIFT) ? util - (util >> UTIL_SAVES_SHIFT) : util;
 }
 
-/* What is asked of the clock for a utilisation, by the preference. Without a mode the bounds are not there, and this is pruned. */
+/* The request for a utilisation, by the preference. Without a mode there are no bounds, and the verifier prunes this. */
 static __always_inline u32 util_bounded(struct base_cpu *bctx, u32 util)
 {
 	u32 floor;
@@ -188,15 +202,15 @@ static __always_inline u32 util_bounded(struct base_cpu *bctx, u32 util)
 			return bctx->ceiling;
 	}
 	floor = util_floor(bctx, util);
-	/* What does next to nothing is idle at that clock for most of the time. */
+	/* A CPU with next to no utilisation is idle for most of the time at that clock. */
 	if (bctx->idles_dear && util < floor / 4)
 		return util;
 	return util < floor ? floor : util;
 }
 
 /*
- * Asks for the clock that a utilisation needs, of the CPU that runs this; not where that cannot be asked now, and the next who asks does.
- * Nothing at all would change nothing (clock.bpf.h).
+ * Asks for the clock that a utilisation needs, for this CPU. If the request cannot be made now, the next call makes it. A request of 0
+ * would change nothing (clock.bpf.h).
  */
 static __always_inline void util_ask_bounded(struct base_cpu *bctx, u32 util)
 {
@@ -215,7 +229,10 @@ static __always_inline void util_ask_again(struct base_cpu *bctx, u32 util)
 	util_ask_bounded(bctx, util_bounded(bctx, util));
 }
 
-/* What a CPU asks for with a utilisation and what waits: that would run there, if it could (cpu_util_cfs_boost of kernel/sched/fair.c). */
+/*
+ * The request of a CPU with a utilisation and waiting tasks, which would run there if they could (cpu_util_cfs_boost of
+ * kernel/sched/fair.c).
+ */
 static __always_inline u32 util_boosted(struct base_cpu *bctx, u32 util)
 {
 	u32 cpus = line_at(bctx->line)->nr_cpus;
@@ -223,7 +240,7 @@ static __always_inline u32 util_boosted(struct base_cpu *bctx, u32 util)
 	return bctx->crowd < cpus ? util + util * bctx->crowd / cpus : 2 * util;
 }
 
-/* As util_ask_again, if that is not what was asked for before, about. For CPUs whose clocks follow. */
+/* Asks as util_ask_again does, unless the last request was about the same. For CPUs whose clocks follow utilisation. */
 static __always_inline void util_ask(struct base_cpu *bctx, u32 util)
 {
 	u32 apart;
@@ -248,7 +265,7 @@ static __noinline void util_change_misfit(struct base_cpu *bctx, bool misfit)
 	__sync_fetch_and_add(&nr_misfits, misfit ? 1 : -1);
 }
 
-/* Notes whether what runs on a CPU would do better on a faster one, and may have that. */
+/* Notes whether a CPU's running task would do better on a faster CPU, and may move there. */
 static __always_inline void util_note_misfit(struct task_struct *p, u32 util, struct base_cpu *bctx)
 {
 	bool misfit = !util_fits(util, bctx) && may_run_everywhere(p) && !cpu_runs_noise(bctx->number);
@@ -258,8 +275,8 @@ static __always_inline void util_note_misfit(struct task_struct *p, u32 util, st
 }
 
 /*
- * A mechanism says that what runs does better on a faster CPU, however little it needs: also what has come to that while it runs, as the
- * last thread of a group that goes on as others sleep.
+ * Notes the running task as a misfit for a mechanism, however little the task needs. A task may become a misfit while it runs, as the
+ * last thread of a group does that goes on while the others sleep.
  */
 static __always_inline void util_note_ranked(struct task_struct *p, struct base_cpu *bctx)
 {
@@ -267,7 +284,7 @@ static __always_inline void util_note_ranked(struct task_struct *p, struct base_
 		util_change_misfit(bctx, true);
 }
 
-/* Where CPUs differ: what others are to know of a task that runs. */
+/* Where CPUs differ: notes facts of a running task for other CPUs. */
 static __always_inline void util_note_kind(struct task_struct *p, u32 util, struct base_cpu *bctx)
 {
 	if (bctx->has_slower)
@@ -277,9 +294,10 @@ static __always_inline void util_note_kind(struct task_struct *p, u32 util, stru
 }
 
 /*
- * What is to be asked for a task that runs. What a faster CPU asked for is there beside what that CPU has to do, and is not to cost much
- * more than work does in the mean. By energy what needs more than a millisecond at once is asked for a little less, as schedutil's quarter
- * to spare is much for it; what needs less is often one of many that wait for each other, and all of them would be later.
+ * The utilisation to ask for while a task runs. A misfit that a faster CPU took over runs there in addition to that CPU's own tasks, and
+ * its work is not to cost much more than the mean. By energy, a task that needs more than a millisecond at once asks for a little less,
+ * as schedutil's spare quarter is much for it. A task that needs less is often one of many that wait for each other, and all of them
+ * would be later.
  */
 static __always_inline u32 util_wanted(struct base_task *task, struct base_cpu *bctx, u32 util)
 {
@@ -292,7 +310,7 @@ static __always_inline u32 util_wanted(struct base_task *task, struct base_cpu *
 	return energy_known && task->burst > UTIL_SPARES_NS ? util - (util >> UTIL_SPARES_SHIFT) : util;
 }
 
-/* A CPU goes idle: of those that share a clock the one that asks for most is noted, as far as these are idle. */
+/* A CPU goes idle. Of the idle CPUs that share a clock, the one with the highest request is noted. */
 static __always_inline void util_note_idle(struct base_cpu *bctx)
 {
 	struct base_cpu *first = base_cpu_of(bctx->first_mate), *noted = base_cpu_of(first->asks_most);
@@ -302,9 +320,9 @@ static __always_inline void util_note_idle(struct base_cpu *bctx)
 }
 
 /*
- * Wakes a CPU that has been idle for a while and still asks for a higher clock than one that has something to do and shares the clock:
- * it asks for less then, and goes back to sleep. Nobody else may speak for it (clock.bpf.h). If no CPU has anything to do, the clock
- * makes little difference.
+ * Wakes a CPU that has long been idle, shares this CPU's clock, and still asks for a higher clock than this busy CPU does. The idle CPU
+ * then asks for a lower clock, and goes back to sleep. No other CPU may ask for it (clock.bpf.h). If all CPUs are idle, the clock makes
+ * little difference.
  */
 static __always_inline void util_nudge(struct base_cpu *bctx)
 {
@@ -320,7 +338,7 @@ static __always_inline void util_running(struct task_struct *p, struct base_task
 	u64 now = bpf_ktime_get_ns(), slept = now - task->util_at, idle = now - bctx->util_at;
 
 	bctx->util_at = now;
-	/* As much as the kernel gives a new task (post_init_entity_util_avg), on a CPU that is idle. */
+	/* As much as the kernel gives a new task on an idle CPU (post_init_entity_util_avg). */
 	if (!task->util_at)
 		task->util = bctx->capacity / 2;
 	else if (slept >> HALF_LIFE_SHIFT)
@@ -341,12 +359,13 @@ static __always_inline void util_running(struct task_struct *p, struct base_task
 	else if (idle >= UTIL_LEAST_NS)
 		bctx->util -= util_lost(bctx->util, idle, now);
 	/*
-	 * What comes from elsewhere, or is new, brings its utilisation along (attach_entity_load_avg). With a mode it does not: that the clock
-	 * stays high after it costs energy, by the choosing half 0.8 % in the mean, for responses that are no shorter (docs/base.md).
+	 * A task that is new, or comes from another CPU, brings its utilisation along (attach_entity_load_avg). With a mode it does not:
+	 * the clock that stays high after the task costs energy, 0.8 % in the mean of the choosing half, for responses that are no
+	 * shorter (docs/base.md).
 	 */
 	if (mode == TANDEM_MODE_NONE && task->util > bctx->util)
 		bctx->util = task->util;
-	/* Where tasks wait the CPU is busy from tick to tick, and these ask. */
+	/* Where tasks wait, the CPU is busy from tick to tick, and ticks ask. */
 	if (bctx->has_clock && !bctx->crowd)
 		util_ask(bctx, util_wanted(task, bctx, util_of(task)));
 	if (bctx->shares_clock)
@@ -362,7 +381,7 @@ static __noinline void util_grow_long(struct base_task *task, struct base_cpu *b
 		bctx->util = UTIL_ONE - util_decayed(UTIL_ONE - bctx->util, ns);
 }
 
-/* What utilisations become by work of @ns at full performance, until @now. */
+/* Raises utilisations by work of @ns at full performance, until @now. */
 static __always_inline void util_grow(struct base_task *task, struct base_cpu *bctx, u64 ns, u64 now)
 {
 	u64 share, dither = util_dither(now);
@@ -381,7 +400,7 @@ static __always_inline void util_grow(struct base_task *task, struct base_cpu *b
 		bctx->util += util_lost_by(UTIL_ONE - bctx->util, share, dither);
 }
 
-/* A task goes on, or stops: it has run until now, since the CPU's `util_at`, as that was set when it began. */
+/* A task goes on, or stops. The task has run until now since the CPU's `util_at`, which was set when the task began. */
 static __always_inline void util_ran(struct base_task *task, struct base_cpu *bctx)
 {
 	u64 now = bpf_ktime_get_ns(), work = now - bctx->util_at;
@@ -404,7 +423,7 @@ static __always_inline void util_ran(struct base_task *task, struct base_cpu *bc
 	bctx->lost += work;
 }
 
-/* A CPU has nothing to do. It asks for what its utilisation is by now: for a while it may have to do again. */
+/* A CPU goes idle. The CPU asks for its present utilisation, as the same work may come back soon. */
 static __always_inline void util_goes_idle(struct base_cpu *bctx)
 {
 	u64 now, idle;
@@ -427,7 +446,7 @@ static __always_inline void util_goes_idle(struct base_cpu *bctx)
 		util_note_idle(bctx);
 }
 
-/* A task goes to sleep: the kernel's estimate follows a rise at once and a fall by a quarter (util_est_update). */
+/* A task goes to sleep. As the kernel's estimate does, this one follows a rise at once and a fall by a quarter (util_est_update). */
 static __always_inline void util_sleeps(struct base_task *task)
 {
 	task->util_at -= task->lost;
@@ -438,7 +457,7 @@ static __always_inline void util_sleeps(struct base_task *task)
 		task->util_est -= (task->util_est - task->util) / 4;
 }
 
-/* Whether a task waits for its control group's next period, and has not run since it began to. */
+/* Whether a task waits for its control group's next period, and has not run since the wait began. */
 static __always_inline bool util_is_held(struct base_task *task)
 {
 	return task->held_at && !vtime_before(task->held_at, task->util_at);
@@ -454,10 +473,10 @@ static __always_inline void util_hold(struct base_task *task, u64 now)
 }
 
 /*
- * The wait is over, and was no sleep: the task would have run all the while if it could, and its utilisation is as if it had. The kernel
- * only stops the clock (throttle_cfs_rq), but counts a throttled task for its CPU's clock all the while, together with the others that are
- * throttled there: on most CPUs the sum asks for the highest clock, too. A task with little time for much work needs a fast CPU. As this is
- * not static, the verifier follows it once.
+ * The wait is over, and was no sleep: the task would have run all the while if allowed, and its utilisation grows as if it had. The
+ * kernel only stops the clock (throttle_cfs_rq). But the kernel counts throttled tasks for their CPU's clock all the while, and on most
+ * CPUs their sum asks for the highest clock, too. A task with little time for much work needs a fast CPU. The function is not static, so
+ * that the verifier follows it once.
  */
 __noinline int util_release(struct base_task *task, u64 now)
 {
@@ -475,8 +494,8 @@ __noinline int util_release(struct base_task *task, u64 now)
 }
 
 /*
- * Whether what goes on on a CPU can change anything: the clock is not at its highest yet, no faster CPU is asked for yet, or the CPU
- * is kept for what needs little.
+ * Whether a rise in utilisation can change anything on a CPU: the clock is not at its highest yet, no faster CPU is asked for yet, or the
+ * running task keeps the CPU because it needs little.
  */
 static __always_inline bool util_rises(struct base_cpu *bctx)
 {
@@ -496,7 +515,7 @@ static u32 util_first_mate(u32 cpu)
 	return cpu;
 }
 
-/* The fastest CPUs take anything, others what leaves them a fifth to spare (fits_capacity of kernel/sched/fair.c). */
+/* The fastest CPUs take any task; other CPUs take tasks that leave a fifth to spare (fits_capacity of kernel/sched/fair.c). */
 static void util_init(void)
 {
 	s32 cpu;
@@ -507,7 +526,7 @@ static void util_init(void)
 		struct base_cpu *bctx = base_cpu_of(cpu);
 
 		bctx->too_much = bctx->kind ? facts_of(cpu)->performance * 1024 / 1280 : TOO_MUCH_NEVER;
-		/* Of two that set a clock one is enough: the mechanism. */
+		/* Only one part of the scheduler sets a clock: the mechanism, if one does. */
 		bctx->has_clock = cpuperf && !(active & CLOCKS);
 		bctx->has_others = nr_kinds > 1;
 		bctx->has_lines = nr_lines > 1 && cpu_of(cpu)->isolate.takes_applications;

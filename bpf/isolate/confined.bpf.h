@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Isolation as the base sees it: affinity. Noise may run on the OS CPU only, and waits there as what is
- * pinned to it does; applications, if the OS CPU is dedicated, on all others.
+ * Isolation in the base's terms, as affinity. Noise may run on the OS CPU only, and waits there as tasks that are pinned to it do. If the
+ * OS CPU is dedicated, applications may run on all other CPUs.
  *
- * A dedicated OS CPU has a line of its own, from which no other CPU takes and which no application's thread waits in.
+ * A dedicated OS CPU has a line of its own. No other CPU takes tasks from this line, and no application's thread waits in it.
  */
 #ifndef __TANDEM_ISOLATE_CONFINED_H
 #define __TANDEM_ISOLATE_CONFINED_H
@@ -11,7 +11,7 @@
 #include "isolate.bpf.h"
 #include "../base/enqueue.bpf.h"
 
-/* An idle CPU for a task of an application that has @prev_cpu, as the base would find it. Negative: none. */
+/* An idle CPU for an application's task that has @prev_cpu, as the base would find it. Negative: there is none. */
 static __noinline s32 confined_pick_idle(struct task_struct *p, s32 prev_cpu)
 {
 	s32 cpu = -1;
@@ -29,7 +29,7 @@ static __noinline s32 confined_pick_idle(struct task_struct *p, s32 prev_cpu)
 	return cpu >= 0 ? cpu : place_pick_application(p, prev_cpu, WISH_ANY);
 }
 
-/* The CPU that a task of an application takes from another one as it wakes. Negative: none. */
+/* The CPU that an application's task preempts as it wakes. Negative: there is none. */
 static __always_inline s32 confined_preempt(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
 	s32 cpu = preempt_pick(p, &tctx->base, prev_cpu);
@@ -38,8 +38,8 @@ static __always_inline s32 confined_preempt(struct task_struct *p, struct task_c
 }
 
 /*
- * Whether noise that wakes takes the OS CPU: from other noise that is due later, and from an application at once, or, as slices end by
- * ticks, not at all.
+ * Whether noise that wakes preempts the OS CPU's task. Other noise is preempted if it is due later. An application is preempted at once,
+ * or, if noise_preempts is off, never, as slices then end at ticks.
  */
 static __always_inline bool confined_takes(struct task_struct *p, struct base_task *task, u64 deadline)
 {
@@ -57,7 +57,7 @@ static __always_inline bool confined_takes(struct task_struct *p, struct base_ta
 	return true;
 }
 
-/* Sends noise that wakes to the OS CPU: it runs there at once if that is idle, or if what runs there is due later. */
+/* Sends noise that wakes to the OS CPU. The noise runs there at once if the CPU is idle, or if its running task is due later. */
 static __noinline s32 confined_select_noise(struct task_struct *p, struct base_task *task)
 {
 	u32 cpu = place_os_cpu();
@@ -100,7 +100,7 @@ static __noinline void confined_enqueue_noise(struct task_struct *p, struct base
 	}
 }
 
-/* Queues what may run on several of the CPUs that applications may use. */
+/* Queues a task that may run on several of the CPUs that applications may use. */
 static __noinline void confined_enqueue(struct task_struct *p, struct base_task *task, u64 enq_flags)
 {
 	u32 here = scx_bpf_task_cpu(p), cpu = place_near(p, here), number = line_of(cpu);

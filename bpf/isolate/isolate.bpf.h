@@ -2,8 +2,8 @@
 /*
  * Where: operating-system noise stays on one CPU (Grant & Afsahi, PS-Sched-1 and PS-Sched-2).
  *
- * Dedicated: applications stay off that CPU. Shared: they may use it, too. An application is a process that a loader
- * entered in `applications`, with all that descend from it; everything else is the system's. Clocks are in points.bpf.h.
+ * Dedicated: applications stay off that CPU. Shared: they may use that CPU, too. An application is a process that a loader entered in
+ * `applications`, with all its descendants. All other tasks are the system's. points.bpf.h has the clocks.
  */
 #ifndef __TANDEM_ISOLATE_ISOLATE_H
 #define __TANDEM_ISOLATE_ISOLATE_H
@@ -25,13 +25,13 @@ struct {
 	__type(value, u32);
 } applications SEC(".maps");
 
-/* isolate as asked for; `all` means shared. */
+/* The setting isolate; `all` means shared. */
 static __always_inline enum tandem_isolate isolate_mode(void)
 {
 	return isolate == TANDEM_ISOLATE_OFF && all ? TANDEM_ISOLATE_SHARED : isolate;
 }
 
-/* Decides which CPUs take what. Without isolation all take everything. */
+/* Decides which CPUs take tasks of applications. Without isolation all CPUs do. */
 static void isolate_init(void)
 {
 	enum tandem_isolate mode = isolate_mode();
@@ -44,14 +44,14 @@ static void isolate_init(void)
 	for_range(cpu, 0, nr_cpus) {
 		cpu_of(cpu)->isolate.takes_applications = !(active & ISOLATE) || cpu != place_os_cpu() || mode == TANDEM_ISOLATE_SHARED;
 	}
-	/* A loader may know of one before there is a scheduler. */
+	/* A loader may have entered an application before the scheduler is loaded. */
 	if (active & ISOLATE && applications_known)
 		isolate_state = TANDEM_STATE_ACTIVE;
 	if (active & ISOLATE && mode == TANDEM_ISOLATE_DEDICATED && facts_of(place_os_cpu())->sibling < nr_cpus)
 		last_resort = facts_of(place_os_cpu())->sibling + 1;
 }
 
-/* An application is known: everything else is noise from now on. */
+/* An application is known: all other tasks are noise from now on. */
 static __always_inline void isolate_begin(void)
 {
 	if (applications_known)
@@ -61,13 +61,13 @@ static __always_inline void isolate_begin(void)
 		isolate_state = TANDEM_STATE_ACTIVE;
 }
 
-/* The process that made a task. While it makes it (@fork), the task still has the parent of that one (copy_process). */
+/* The process that made a task. During the fork (@fork) the new task still has its maker's parent (copy_process). */
 static __always_inline u32 isolate_parent(struct task_struct *p, bool fork)
 {
 	return fork ? bpf_get_current_task_btf()->tgid : BPF_CORE_READ(p, real_parent, tgid);
 }
 
-/* The application of the task that makes another one; 0 for the system's. */
+/* The application of the task that makes another one; 0 for the system. */
 static u32 isolate_makers(void)
 {
 	struct task_ctx *maker = task_of(bpf_get_current_task_btf());
@@ -76,8 +76,8 @@ static u32 isolate_makers(void)
 }
 
 /*
- * The application that a new task belongs to: that of its process, else of its parent's. 0: the system. Where there is no more
- * room to remember processes, the thread that makes it knows.
+ * The application that a new task belongs to: that of its process, else of its parent process. 0: the system. If there is no room to
+ * remember the process, the thread that makes the task tells the application.
  */
 static u32 isolate_application(struct task_struct *p, bool fork)
 {
@@ -99,21 +99,21 @@ static u32 isolate_application(struct task_struct *p, bool fork)
 }
 
 /*
- * Whether only the OS CPU may run a task. The mask that holds now counts: while a waiting task's migration is disabled, it is
- * that task's CPU alone, and `set_cpumask` has told of it.
+ * Whether a task may run on the OS CPU only. The present mask counts: while a waiting task's migration is disabled the mask has that
+ * task's CPU alone, and `set_cpumask` has reported it.
  */
 static bool isolate_is_bound(struct task_struct *p)
 {
 	return bpf_cpumask_test_cpu(place_os_cpu(), p->cpus_ptr) && bpf_cpumask_weight(p->cpus_ptr) == 1;
 }
 
-/* Where a task belongs, as far as its affinity lets it. */
+/* Where a task belongs, as far as its affinity allows. */
 static enum place isolate_place(struct task_struct *p, struct task_ctx *tctx)
 {
 	if (!(active & ISOLATE))
 		return PLACE_APPLICATION;
 	if (!tctx->isolate.application)
-		/* Threads that belong to another CPU, the kernel's own above all, stay there. */
+		/* Threads that are bound to other CPUs stay there. Most of these are the kernel's own. */
 		return bpf_cpumask_test_cpu(place_os_cpu(), p->cpus_ptr) ? PLACE_SYSTEM : PLACE_APPLICATION;
 	return isolate_is_bound(p) ? PLACE_SYSTEM : PLACE_APPLICATION;
 }
@@ -127,9 +127,9 @@ static __always_inline void isolate_running(struct task_ctx *tctx, struct cpu_ct
 }
 
 /*
- * Noise waits and the OS CPU is not idle: what runs there leaves it if that is an application's, as it does under the
- * paper's kernel, where tasks that sleep much come before those that compute. What was read may be a moment old: then a CPU
- * looks for work once too often, or noise waits for a slice.
+ * Noise waits and the OS CPU is not idle. If an application's task runs there, it leaves the CPU. The paper's kernel does the same: tasks
+ * that sleep much come before tasks that compute. The value read may be a moment old; then a CPU looks for work once too often, or noise
+ * waits for a slice.
  */
 static __always_inline void isolate_preempt(void)
 {
@@ -141,16 +141,16 @@ static __always_inline void isolate_preempt(void)
 	scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
 }
 
-/* A thread that is taken on as an application's. */
+/* A thread that becomes an application's. */
 struct adoption {
 	u32 tid;
-	/* Of the application, from 1. */
+	/* The number of the application, from 1. */
 	u32 number;
 };
 
 /*
- * Makes a thread one of an application's, though it was there before: a loader runs this for each thread of a process that it
- * is told of while the scheduler runs, having entered the process in `applications`. What these threads start inherits it.
+ * Makes an existing thread an application's. A loader first enters the process in `applications`, then runs this for each of its threads,
+ * for a process that is added while the scheduler runs. New threads and processes inherit the application.
  */
 SEC("syscall")
 int tandem_adopt(struct adoption *adoption)
@@ -175,7 +175,7 @@ int tandem_adopt(struct adoption *adoption)
 	return 0;
 }
 
-/* The last thread of a process goes: its number may be another process's soon. */
+/* The last thread of a process goes. Its number may soon be another process's. */
 static void isolate_leave(struct task_struct *p)
 {
 	u32 tgid = p->tgid;

@@ -2,23 +2,23 @@
 /*
  * Isolation's clocks: the highest operating point that each CPU may ask for (Grant & Afsahi, section 6).
  *
- * PS-Sched-1 (dedicated) runs the OS CPU's core slower, PS-Sched-2 (shared) all others. os_mhz and rest_mhz fix these
- * clocks, as the paper's experiments do (sections 4.3 and 7.3). Without them they follow what the noise needs: the rule of
- * thumb of section 2, "as close to 100 %" as possible, and the future work of section 8:
+ * PS-Sched-1 (dedicated) slows down the OS CPU's core, PS-Sched-2 (shared) all other cores. os_mhz and rest_mhz fix these clocks, as in
+ * the paper's experiments (sections 4.3 and 7.3). Without them the clocks follow the noise's load: the rule of thumb of section 2, "as
+ * close to 100 %" as possible, and the future work of section 8:
  *
  *	dedicated	the OS CPU gets the lowest clock that noise loads to at most os_load_pct, 90 %
  *	shared		the others lose the share that noise takes of the OS CPU, as far as they wait for it
  *
- * Noise is measured over windows of 100 ms, and the greater of two in a row counts, so that one quiet window slows
- * nothing down. Where noise keeps the OS CPU at work for os_hurry_ms, a quarter of a window, its clock goes up at once. By
- * the paper's letter the load may be 100 % and nothing hurries: what comes in bursts then waits for the end of a window.
+ * Noise is measured over windows of 100 ms. The greater of two windows in a row counts, so that one quiet window slows no CPU down. If
+ * noise keeps the OS CPU busy for os_hurry_ms, a quarter of a window, the clock goes up at once. Taken literally, the paper has a load of
+ * 100 % and no hurry: a burst of noise then waits for the end of a window.
  *
- * That share is the whole truth for an application with a thread on every CPU that stays there, as in the paper. Where
- * threads move, or leave the OS CPU alone, slower clocks would cost time: so the others wait for the OS CPU only if
- * that one is busy nearly all the time, and none gets a clock at which it would be.
+ * That share is exact for an application with a thread on every CPU that stays there, as in the paper. Where threads move, or leave the
+ * OS CPU alone, slower clocks would cost time. So the other CPUs count as waiting for the OS CPU only if it is busy nearly all the time,
+ * and none of them gets a clock at which it would be busy nearly all the time itself.
  *
- * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper; one
- * that follows the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
+ * The other hardware thread of the OS CPU's core shares that clock. A fixed clock is the core's, as in the paper. A clock that follows
+ * the noise is lowered by the OS CPU alone, and the core stays fast while the other thread has work.
  */
 #ifndef __TANDEM_ISOLATE_POINTS_H
 #define __TANDEM_ISOLATE_POINTS_H
@@ -28,25 +28,25 @@
 
 enum {
 	POINTS_WINDOW_NS = 100 * NSEC_PER_MSEC,
-	/* A CPU that works more than this much of the time is busy nearly all of it, in 1024ths. */
+	/* A CPU that works more than this share of the time is busy nearly all of it, in 1024ths. */
 	POINTS_BUSY = 973,
-	/* A shorter pause is none: Linux 6.12 goes to the idle task before a slice that follows another of the same task. */
+	/* A shorter pause does not count: Linux 6.12 goes to the idle task before a slice that follows another of the same task. */
 	POINTS_PAUSE_NS = 10 * NSEC_PER_USEC,
 };
 
-/* System tasks on the OS CPU. Written by that CPU only. */
+/* System tasks on the OS CPU. Only that CPU writes this. */
 struct noise {
-	/* Of this window: its begin, and what system tasks ran, in ns at the OS CPU's highest clock. */
+	/* Of this window: its begin, and the run time of system tasks, ns at the OS CPU's highest clock. */
 	u64 since;
 	u64 work;
 	/* Share of the window before, 0..1024. */
 	u32 before;
-	/* What counts: the greater of the last two. */
+	/* The share that counts: the greater of the last two. */
 	u32 share;
-	/* Since when that CPU has had no pause, and when it went idle if it has run nothing since (else 0), ns. */
+	/* Since when that CPU has had no pause, and when it went idle if it has run no task since (else 0), ns. */
 	u64 busy_since;
 	u64 paused;
-	/* The most that another CPU worked in a window, 0..1024. */
+	/* The highest share of a window that another CPU worked, 0..1024. */
 	u32 most;
 	/* The clock went up in this window because work piled up. */
 	bool hurry;
@@ -54,10 +54,10 @@ struct noise {
 
 struct noise noise;
 
-/* Performance that others may have, 0..1024 of their highest; changes with the noise where rest_mhz is not set. */
+/* Performance that other CPUs may have, 0..1024 of their highest; changes with the noise where rest_mhz is not set. */
 u32 points_rest = CLOCK_ONE;
 
-/* Most that noise may load the OS CPU at the clock it gets, in 1024ths; a loader refuses less than 1 %. */
+/* The highest load of the OS CPU by noise at the clock it gets, in 1024ths; a loader refuses less than 1 %. */
 static __always_inline u32 points_full(void)
 {
 	return (os_load_pct * CLOCK_ONE + 50) / 100 ?: 1;
@@ -73,19 +73,19 @@ static __always_inline bool points_follow_rest(void)
 	return isolate_mode() == TANDEM_ISOLATE_SHARED && !rest_mhz;
 }
 
-/* Whether a CPU shares its clock with the OS CPU and that one's bound moves. */
+/* Whether a CPU shares its clock with the OS CPU and that CPU's bound moves. */
 static __always_inline bool points_os_here(u32 cpu)
 {
 	return active & ISOLATE && points_follow_os() && facts_of(cpu)->domain == facts_of(place_os_cpu())->domain;
 }
 
-/* Whether the bounds of a CPU's clock move: then CPUs ask for nothing before they are loaded. */
+/* Whether the bounds of a CPU's clock move: if so, CPUs ask for no clock before they are loaded. */
 static __always_inline bool points_follow_here(u32 cpu)
 {
 	return points_os_here(cpu) || (active & ISOLATE && points_follow_rest());
 }
 
-/* The clock that a CPU begins with, and keeps unless it follows the noise. */
+/* The clock that a CPU begins with, and keeps unless the clock follows the noise. */
 static void points_init_cpu(u32 cpu)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
@@ -93,7 +93,7 @@ static void points_init_cpu(u32 cpu)
 	u32 mhz = !(active & ISOLATE) ? 0 : os_core ? os_mhz : rest_mhz;
 
 	cctx->speed.bound = mhz ? clock_for_mhz(cpu, mhz) : clock_top(cpu);
-	/* What there is no noise for yet begins low. */
+	/* There is no noise yet, so the OS CPU begins at its lowest clock. */
 	if (active & ISOLATE && points_follow_os() && cpu == place_os_cpu())
 		cctx->speed.bound = 0;
 	cctx->isolate.bound_rest = CLOCK_ONE;
@@ -108,7 +108,7 @@ static __always_inline u32 points_speed(u32 cpu)
 	return slowness ? CLOCK_ONE * CLOCK_ONE / slowness : CLOCK_ONE;
 }
 
-/* What a CPU has worked up to now, ns at its highest clock. */
+/* The work of a CPU up to now, ns at its highest clock. */
 static __always_inline u64 points_worked(u32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
@@ -117,7 +117,7 @@ static __always_inline u64 points_worked(u32 cpu, u64 now)
 	return cctx->isolate.worked + (since && vtime_before(since, now) ? ((now - since) * points_speed(cpu)) >> 10 : 0);
 }
 
-/* A CPU that goes idle notes what it has worked. Others read that at any time: a window may count a little wrong. */
+/* A CPU that goes idle notes its work. Other CPUs read that at any time: a window may count a little wrong. */
 static __always_inline void points_idle(u32 cpu)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -127,7 +127,7 @@ static __always_inline void points_idle(u32 cpu)
 		noise.paused = now;
 }
 
-/* The share of a window that a CPU has worked, 0..1024 of its highest clock; begins the next one. */
+/* The share of a window that a CPU has worked, 0..1024 of its highest clock. Begins the next window. */
 static __always_inline u32 points_work_share(u32 cpu, u64 now, u64 window)
 {
 	u64 worked = points_worked(cpu, now), before = cpu_of(cpu)->isolate.worked_before;
@@ -167,8 +167,8 @@ static void points_follow_with_rest(u32 cpu, u64 now, u64 window)
 }
 
 /*
- * Makes the OS CPU's clock follow it. What filled a whole window may be more than was measured, which is no more than the
- * clock can take: then the clock goes up by one point, and by another after the next such window.
+ * Makes the OS CPU's clock follow the noise. Noise that filled a whole window may need more than was measured, as a measurement is no
+ * more than the clock can do. The clock then goes up by one point, and by another after the next full window.
  */
 static void points_follow_with_os(u32 cpu, bool filled)
 {
@@ -201,12 +201,12 @@ static void points_end_window(u32 cpu, u64 now)
 		points_follow_with_rest(cpu, now, window);
 }
 
-/* Counts what a system task ran. */
+/* Counts a system task's run time. */
 static void points_stopping(u32 cpu, struct task_ctx *tctx, u64 ran)
 {
 	u64 now = bpf_ktime_get_ns();
 
-	/* Before an application is known nothing is known to be noise. */
+	/* Before an application is known, no task is known to be noise. */
 	if (cpu != place_os_cpu() || !applications_known)
 		return;
 	if (!tctx->isolate.application)
@@ -217,7 +217,7 @@ static void points_stopping(u32 cpu, struct task_ctx *tctx, u64 ran)
 		points_end_window(cpu, now);
 }
 
-/* The OS CPU begins to run something: its clock goes up at once where noise has kept it at work for long. */
+/* The OS CPU begins to run a task: its clock goes up at once if noise has kept the CPU busy for long. */
 static void points_hurry(u32 cpu)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
@@ -234,7 +234,7 @@ static void points_hurry(u32 cpu)
 	count(TANDEM_STAT_ISOLATE_CLOCK_HURRIED);
 }
 
-/* Brings a CPU's highest operating point up to date. */
+/* Updates a CPU's highest operating point. */
 static void points_running(u32 cpu)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);

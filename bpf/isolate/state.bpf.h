@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What isolation keeps of tasks and CPUs, and what it counts.
- */
+/* Isolation's state of tasks and CPUs, and its counters. */
 #ifndef __TANDEM_ISOLATE_STATE_H
 #define __TANDEM_ISOLATE_STATE_H
 
@@ -16,12 +14,12 @@ struct isolate_task {
 struct isolate_cpu {
 	/* Whether the CPU takes tasks of applications. */
 	bool takes_applications;
-	/* What ran here last, or runs, is an application's. */
+	/* The task that runs here, or ran last, is an application's. */
 	bool runs_application;
-	/* The CPU is not on the OS CPU's core; and the others' performance for which its bound holds. */
+	/* The CPU is not on the OS CPU's core; and the value of points_rest for which its bound holds. */
 	bool is_rest;
 	u32 bound_rest;
-	/* What the CPU had worked when it last went idle, and when the OS CPU's last window ended, ns at its highest clock. */
+	/* The CPU's work when it last went idle, and when the OS CPU's last window ended, ns at its highest clock. */
 	u64 worked;
 	u64 worked_before;
 };

@@ -2,20 +2,19 @@
 /*
  * Lengths that no program has given, learned from earlier rounds and runs (Lakshminarayana & Kim, section VIII, future work).
  *
- * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread
- * is its work in a round: run time by the performance of the CPU at its clock, so that it is the same on a slow CPU as
- * on a fast one. The sleepers' work is complete when a thread of the group wakes them up; the last one's, which does
- * not sleep, when it wakes up the others. What a thread does alone, between rounds, does not count.
+ * Threads of a program meet: at barriers, in joins. A round ends when all threads but one wait. The length of a thread is its work in a
+ * round: its run time by the performance of the CPU at its clock. The length is therefore the same on a slow CPU as on a fast one. A
+ * sleeping thread's work is complete when a thread of the group wakes it. The last thread of a round does not sleep; its work is complete
+ * when it wakes the others. A thread's work alone, between rounds, does not count.
  *
- * A program that makes new threads for each round, or is run again, finds what its threads did last time by their
- * order.
+ * A program that makes new threads for each round, or is run again, finds its threads' last lengths by their order.
  */
 #ifndef __TANDEM_LONGEST_LEARN_H
 #define __TANDEM_LONGEST_LEARN_H
 
 #include "length.bpf.h"
 
-/* A thread that comes again: the program's name, and the order of creation among the threads that are there. */
+/* A thread that comes again, known by the program's name and the thread's place in the order of creation among the present threads. */
 struct place_in_program {
 	char comm[16];
 	u32 at;
@@ -39,7 +38,7 @@ static void learn_key(struct task_struct *p, struct longest_task *job, struct pl
 	key->at = job->at;
 }
 
-/* What such a thread's length was the last time; 0: unknown. */
+/* The thread's length the last time; 0: unknown. */
 static u64 learn_recall(struct task_struct *p, struct longest_task *job)
 {
 	struct place_in_program key = {};
@@ -51,8 +50,8 @@ static u64 learn_recall(struct task_struct *p, struct longest_task *job)
 }
 
 /*
- * Adds what the thread worked until @now, since @start or since it was counted last. The clock is that of now: it may
- * have changed meanwhile, which evens out as fast and slow rounds are averaged.
+ * Adds the thread's work until @now, since @start or the last count. The work is measured by the present clock. The clock may have
+ * changed meanwhile, which evens out as fast and slow rounds are averaged.
  */
 static void learn_count(struct longest_task *job, u64 start, u64 now)
 {
@@ -72,9 +71,9 @@ static __always_inline u64 learn_difference(u64 one, u64 other)
 }
 
 /*
- * A thread's length after a round: the mean of this and earlier ones, of which half is the last. It is unknown (0)
- * while rounds differ from the mean by more than a quarter of it: then one says nothing of the next, as with work
- * between locks. So it is if rounds are short.
+ * A thread's length after a round: the mean of this and earlier rounds, half of which is the last round. The length is unknown (0) while
+ * rounds differ from the mean by more than a quarter of it: one round then tells nothing about the next, as with work between locks. The
+ * length is also unknown if rounds are short.
  */
 static u64 learn_mean(struct longest_task *job, u64 work)
 {
@@ -85,7 +84,7 @@ static u64 learn_mean(struct longest_task *job, u64 work)
 	return job->spread > job->smoothed / 4 || job->smoothed < LEARN_WORTH ? 0 : job->smoothed;
 }
 
-/* A thread's round is over. Others hear of its length if that has changed enough to matter. */
+/* A thread's round is over. The group learns of its length if that has changed enough to matter. */
 static void learn_round(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct place_in_program key = {};
@@ -106,7 +105,7 @@ static void learn_round(struct task_struct *p, struct longest_task *job, struct 
 	count(TANDEM_STAT_LONGEST_LEARNED);
 }
 
-/* A thread wakes up another one of its group, or has made it: it lets it go on. */
+/* A thread wakes another one of its group, or has made it, and so lets it go on. */
 static void learn_release(struct task_struct *waker, struct task_ctx *tctx, struct group *group)
 {
 	struct longest_task *job = &tctx->longest;
@@ -117,7 +116,7 @@ static void learn_release(struct task_struct *waker, struct task_ctx *tctx, stru
 		learn_round(waker, job, group);
 		job->opened = true;
 	} else if (!job->counts) {
-		/* What it did alone before. */
+		/* Discards the work that the thread did alone before. */
 		job->work = 0;
 		job->counted = now;
 	}

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How long a thread is among the threads of its group: lengths, and the rosters that compare them (Lakshminarayana &
- * Kim, section VI).
+ * How long a thread is among the threads of its group: lengths, and the rosters that compare them (Lakshminarayana & Kim, section VI).
  *
- * A length is relative, as the paper's is: any number that is larger for longer threads of the same program. It comes
- * from the program (relative_lengths) or is learned (learn.bpf.h).
+ * A length is relative, as the paper's is: any number that is larger for longer threads of the same program. It comes from the program
+ * (relative_lengths) or is learned (learn.bpf.h).
  */
 #ifndef __TANDEM_LONGEST_LENGTH_H
 #define __TANDEM_LONGEST_LENGTH_H
@@ -12,19 +11,19 @@
 #include "../state/phase.bpf.h"
 
 enum {
-	/* Threads of a group that are compared; further ones have no length. */
+	/* How many threads of a group are compared; further threads have no length. */
 	NR_JOBS = 64,
 };
 
-/* Behind a thread's number with this bit, which no number has, stands the length of the next thread that it creates. */
+/* The key of the length for the next thread that a thread creates is the thread's number with this bit, which no number has. */
 #define NEXT_THREAD (1U << 31)
 
-/* Programs whose threads are compared at a time; threads of further ones have no length. */
+/* How many programs' threads are compared at a time; threads of further programs have no length. */
 #ifndef MAX_ROSTERS
 #define MAX_ROSTERS (1 << 13)
 #endif
 
-/* What programs say of their threads: tid to length, or creator to length. A loader or the program itself writes it. */
+/* Lengths that programs give their threads: tid to length, or creator to length. A loader or the program itself writes them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -42,7 +41,7 @@ struct entry {
 
 /* The threads of a group. Entries are taken from the front, so that an entry's number is the order of creation. */
 struct roster {
-	/* So many entries have been taken. */
+	/* How many entries have been taken. */
 	u32 nr;
 	struct entry entries[NR_JOBS];
 };
@@ -55,7 +54,7 @@ struct {
 	__type(value, struct roster);
 } rosters SEC(".maps");
 
-/* What a new roster looks like; too large for the stack. */
+/* A new roster; too large for the stack. */
 struct roster empty_roster;
 
 /* CPUs of the fastest kind, and of all kinds but the slowest, that applications may use. */
@@ -79,7 +78,7 @@ static struct roster *roster_make(struct task_struct *p)
 	return roster_of(p);
 }
 
-/* Enters a thread: the group's leader first, others into the first entry that is free behind it. */
+/* Enters a thread: the group's leader at the front, other threads into the first free entry behind it. */
 static bool roster_enter(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct roster *roster = roster_make(p);
@@ -96,7 +95,7 @@ static bool roster_enter(struct task_struct *p, struct longest_task *job, struct
 			continue;
 		entry->length = 0;
 		job->at = at + 1;
-		/* Of two at once the lower number may stay; the next thread puts it right. */
+		/* If two threads enter at once the lower number may stay; the next thread corrects it. */
 		if (roster->nr < job->at)
 			roster->nr = job->at;
 		return true;
@@ -117,7 +116,7 @@ static void roster_set(struct task_struct *p, struct longest_task *job, struct g
 	__sync_fetch_and_add(&group->longest.generation, 1);
 }
 
-/* Takes a thread off; the others may rank higher now. */
+/* Removes a thread; the other threads may rank higher now. */
 static void roster_leave(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct roster *roster;
@@ -131,15 +130,13 @@ static void roster_leave(struct task_struct *p, struct longest_task *job, struct
 	__sync_fetch_and_add(&group->longest.generation, 1);
 }
 
-/* Longer by more than 3 %: less is what the same work differs by from one time to the next. */
+/* Whether a length is longer by more than 3 %. A smaller difference is within the variation of the same work from one time to the next. */
 static __always_inline bool is_longer(u64 one, u64 other)
 {
 	return one > other + other / 32;
 }
 
-/*
- * How many threads of the group go before the one at @at: longer ones, and of nearly equal ones those created earlier.
- */
+/* How many threads of the group go before the thread at @at: longer ones, and of nearly equal ones those created earlier. */
 static u32 roster_rank(struct roster *roster, u32 at)
 {
 	u64 length = roster->entries[at & (NR_JOBS - 1)].length;
@@ -154,7 +151,7 @@ static u32 roster_rank(struct roster *roster, u32 at)
 	return before;
 }
 
-/* What a thread of that rank wishes: the longest the fastest CPUs, one thread for each. */
+/* The wish of a thread of that rank: the longest threads wish the fastest CPUs, one thread for each. */
 static __always_inline enum wish wish_of_rank(u32 rank)
 {
 	if (rank < nr_fast)
@@ -162,7 +159,7 @@ static __always_inline enum wish wish_of_rank(u32 rank)
 	return rank < nr_not_slow ? WISH_MIDDLE : WISH_SLOW;
 }
 
-/* What the thread at @at, from 1, of a group's roster wishes; WISH_ANY if its length is unknown. */
+/* The wish of the thread at @at, from 1, of a group's roster; WISH_ANY if its length is unknown. */
 static enum wish roster_wish(struct task_struct *p, u32 at)
 {
 	struct roster *roster;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Turns at a lock: where more threads hand on a lock than there are fast CPUs, only as many go around as these CPUs hold.
+ * Turns at a lock: where more threads hand on a lock than there are fast CPUs, only as many threads go around as these CPUs hold.
  *
- * Lakshminarayana & Kim (section IV) suggest that the holder of a lock runs on a fast CPU. Where sections are short, it has
- * to be there already: moving costs more than the section takes, and so does a switch between two threads that share a fast
- * CPU, as each of them then comes too late for the lock that it was woken for. So each fast CPU keeps the thread that ran
- * there last, and further threads wait in a queue, from which one comes in from time to time, or as soon as a fast CPU is
- * free or no other thread of the group runs. A thread that waits so would only have waited for the lock.
+ * Lakshminarayana & Kim (section IV) suggest that the holder of a lock runs on a fast CPU. Where sections are short, the holder has to be
+ * there already: a move costs more than the section takes. A switch between two threads that share a fast CPU costs too much as well, as
+ * each of them then comes too late for the lock that it was woken for. So each fast CPU keeps the thread that ran there last, and further
+ * threads wait in a queue. From time to time one of these comes in, or as soon as a fast CPU is free or no other thread of the group
+ * runs. A thread in this queue would otherwise only have waited for the lock.
  *
- * Nothing tells a lock from other things that threads hand on, as in a pipeline, where waiting for a turn costs. So it is
- * tried, and kept only while wakeups within the group, which are sections of a lock, follow each other faster than without.
- * Dice & Kogan found the same for locks themselves ("Avoiding Scalability Collapse by Restricting Concurrency").
+ * Nothing distinguishes a lock from other things that threads hand on, as in a pipeline, where a wait for a turn costs time. So turns are
+ * tried, and kept only while wakeups within the group, which are sections of a lock, follow each other faster than without turns. Dice &
+ * Kogan found the same for locks themselves ("Avoiding Scalability Collapse by Restricting Concurrency").
  */
 #ifndef __TANDEM_LONGEST_LOCKS_H
 #define __TANDEM_LONGEST_LOCKS_H
@@ -21,42 +21,45 @@
 enum {
 	/* Wakeups of threads by others of their group that one measurement takes. */
 	LOCKS_WINDOW = 256,
-	/* Where so many take longer, ns, sections are long: 20 of the switches of 3 us or so that turns save. */
+	/* If a window takes longer than this, ns, sections are long: 20 of the switches of about 3 us that turns save. */
 	LOCKS_WORTH = 20 * NSEC_PER_MSEC,
-	/* Windows for which turns that help stay, and those that do not are not tried again; the latter doubles each time. */
+	/*
+	 * For how many windows turns that help stay, and turns that do not help are not tried again. The latter doubles each time, up to
+	 * the second number.
+	 */
 	LOCKS_STAY = 256,
 	LOCKS_LONGEST_PAUSE = 1 << 14,
 	/*
-	 * Wakeups, and ns, after which one that waits comes in; and ns after which a CPU that its thread left is free. 64
-	 * wakeups were tried first, and cost half a percent more of globalSum's time in the shortest sections.
+	 * Wakeups, and ns, after which a waiting thread comes in; and ns after which a CPU that its thread left is free. 64 wakeups were
+	 * tried first, and cost half a percent more of globalSum's time in the shortest sections.
 	 */
 	LOCKS_WAKEUPS = LOCKS_WINDOW,
 	LOCKS_NS = 2 * NSEC_PER_MSEC,
-	/* CPUs that are told at most that turns are over. */
+	/* The most CPUs that are told that turns are over. */
 	LOCKS_KICKS = 64,
 };
 
-/* How far the attempt is. */
+/* The stage of the attempt. */
 enum locks_stage {
 	LOCKS_OFF,
 	/* The first window, in which CPUs get their threads. */
 	LOCKS_BEGIN,
-	/* The window that is compared with that before. */
+	/* The window that is compared with the one before. */
 	LOCKS_TRIAL,
 	LOCKS_ON,
 };
 
-/* One group at a time has locks. */
+/* One group at a time has turns. */
 struct locks {
-	/* Whose threads take locks; 0: none. */
+	/* The group whose threads take locks; 0: none. */
 	u32 tgid;
 	enum locks_stage stage;
-	/* Windows for which turns stay. */
+	/* For how many more windows turns stay. */
 	u32 stay;
-	/* Wakeups since a thread came in last, and when that was, ns. */
+	/* Wakeups since a thread last came in, and when that was, ns. */
 	u32 wakeups;
 	u64 came_in;
-	/* How many CPUs are still to look for threads that wait; in memory, where the verifier does not follow it through the rounds. */
+	/* How many CPUs are still to look for waiting threads. In memory, where the verifier does not follow it through the rounds. */
 	s32 kicks;
 };
 
@@ -67,7 +70,7 @@ static __always_inline bool locks_has(u32 tgid)
 	return locks.stage != LOCKS_OFF && locks.tgid == tgid;
 }
 
-/* Has idle CPUs of a kind look for threads that wait for their turn, as many as are still to look. */
+/* Makes idle CPUs of a kind look for threads that wait for their turn, as many CPUs as are still to look. */
 static void locks_kick(u32 kind)
 {
 	s32 at;
@@ -82,7 +85,7 @@ static void locks_kick(u32 kind)
 	}
 }
 
-/* Turns are over: whoever waits goes to an idle CPU, a fast one if there is one, or waits for any as others do. */
+/* Turns are over. A waiting thread goes to an idle CPU, a fast one if there is one, or waits for any CPU as other threads do. */
 __noinline int locks_end(void)
 {
 	u32 kind;
@@ -98,7 +101,7 @@ __noinline int locks_end(void)
 	return 0;
 }
 
-/* Turns did not help: the group goes without them, each time for longer. */
+/* Turns did not help: the group does without them, each time for longer. */
 static void locks_give_up(struct group *group)
 {
 	group->longest.pause = group->longest.pause ? group->longest.pause * 2 : LOCKS_STAY;
@@ -108,7 +111,10 @@ static void locks_give_up(struct group *group)
 	locks_end();
 }
 
-/* Tries turns where more threads go around than there are fast CPUs, but never more at a time, and often. */
+/*
+ * Tries turns if the group has more threads than there are fast CPUs, but never more of them ready at a time, and its wakeups are
+ * frequent.
+ */
 static void locks_try(struct task_struct *p, struct group *group, u64 took)
 {
 	group->longest.took = took;
@@ -136,8 +142,9 @@ static void locks_judge(struct group *group, u64 took)
 		return;
 	case LOCKS_TRIAL:
 		/*
-		 * By 3 %. A sixteenth was asked for first; where sections take 4 us turns gain that, sometimes not quite. Chosen
-		 * after the verdict on papers/asymmetry, globalSum with f10000, was seen: with a sixteenth it differed.
+		 * Turns must gain 3 %. A sixteenth was asked for first; where sections take 4 us turns gain that, sometimes not quite.
+		 * The 3 % were chosen after the verdict on papers/asymmetry, globalSum with f10000, was seen: with a sixteenth the
+		 * verdict differed.
 		 */
 		if (!is_longer(group->longest.took, took)) {
 			locks_give_up(group);
@@ -156,7 +163,7 @@ static void locks_judge(struct group *group, u64 took)
 	}
 }
 
-/* A thread of a group wakes up another one. */
+/* A thread of a group wakes another one. */
 static void locks_count(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	struct longest_group *job = &group->longest;
@@ -180,7 +187,7 @@ static void locks_count(struct task_struct *p, struct task_ctx *tctx, struct gro
 	job->most_ready = 0;
 }
 
-/* Whether the thread that wakes up is woken by one of a group that has turns, its own. */
+/* Whether the group of a thread that wakes has turns, and another thread of the group wakes it. */
 static __always_inline bool locks_concern(struct task_struct *p, struct task_ctx *tctx)
 {
 	struct task_struct *waker;
@@ -192,7 +199,7 @@ static __always_inline bool locks_concern(struct task_struct *p, struct task_ctx
 	       may_run_everywhere(p);
 }
 
-/* Whether a fast CPU is no thread's of the group, or of one that has not run for long. */
+/* Whether a fast CPU belongs to no thread of the group, or to one that has not run for long. */
 static __always_inline bool locks_is_free(struct cpu_ctx *cctx, u32 tgid, u64 now)
 {
 	return cctx->tgid != tgid || !cctx->longest.last || now - cctx->longest.ran > LOCKS_NS;
@@ -219,13 +226,13 @@ static s32 locks_pick(struct task_struct *p, s32 prev_cpu)
 	return -1;
 }
 
-/* Whether one that waits is to come in on this CPU although others of its group run. */
+/* Whether a waiting thread is to come in on this CPU although other threads of its group run. */
 static __always_inline bool locks_is_due(struct cpu_ctx *cctx, u64 now)
 {
 	return !cctx->kind && (!cctx->longest.last || locks.wakeups >= LOCKS_WAKEUPS || now - locks.came_in > LOCKS_NS);
 }
 
-/* Whether whoever waits for a turn has to wait on. */
+/* Whether a thread that waits for a turn has to wait on. */
 static bool locks_last(struct cpu_ctx *cctx, s32 waiting)
 {
 	u32 tgid = locks.tgid;
@@ -242,7 +249,7 @@ static bool locks_last(struct cpu_ctx *cctx, s32 waiting)
 	}
 	if (group->nr_ready > waiting)
 		return !locks_is_due(cctx, now);
-	/* No other thread of the group runs: now, and on a fast CPU if one is idle. */
+	/* No other thread of the group runs: the waiting thread comes in now, on a fast CPU if one is idle. */
 	cpu = cctx->kind ? place_pick_from(0, 0) : -1;
 	if (cpu < 0)
 		return false;
@@ -250,7 +257,7 @@ static bool locks_last(struct cpu_ctx *cctx, s32 waiting)
 	return true;
 }
 
-/* Lets one come in whose turn it is. */
+/* Lets a thread come in whose turn it is. */
 static bool locks_dispatch(struct cpu_ctx *cctx)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(QUEUE_TURN);
@@ -262,7 +269,7 @@ static bool locks_dispatch(struct cpu_ctx *cctx)
 	return true;
 }
 
-/* A thread of a group sleeps on a CPU that takes no others: if it was the last that ran, another CPU has to look. */
+/* A thread of a group sleeps on a CPU that takes no applications. If it was the last thread that ran, another CPU has to look. */
 static void locks_quiescent(struct task_struct *p, struct group *group)
 {
 	s32 waiting, cpu;
@@ -277,7 +284,10 @@ static void locks_quiescent(struct task_struct *p, struct group *group)
 		scx_bpf_kick_cpu(cpu, 0);
 }
 
-/* A thread begins to run: the CPU is its own from now on. Whether that is the fast CPU that it is to keep, as it has locks. */
+/*
+ * A thread begins to run, and the CPU is its own from now on. Returns whether the thread keeps this fast CPU, because its group has
+ * turns.
+ */
 static __always_inline bool locks_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {
 	if (is_system_task(p, tctx))
@@ -290,7 +300,7 @@ static __always_inline bool locks_running(struct task_struct *p, struct task_ctx
 	return true;
 }
 
-/* A thread ends; the CPU where it ran is free, and its group's turns end with its last thread. */
+/* A thread ends: the CPU where it ran is free. With a group's last thread its turns end. */
 static void locks_leave(struct task_struct *p, struct group *group)
 {
 	struct cpu_ctx *cctx = cpu_of(scx_bpf_task_cpu(p));

@@ -2,10 +2,9 @@
 /*
  * Which CPU: the longest job on the fastest CPU (Lakshminarayana & Kim, LJFPF).
  *
- * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest first; the
- * others wish the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread counts as long,
- * too, while all others of its parallel program wait for it, and while it has a lock that others wait for (the paper's
- * own suggestion).
+ * Of the threads of a group, as many as there are CPUs of the fastest kind wish one of these, the longest threads first; the others wish
+ * the slow ones. A wish is not an order: no CPU is idle while a thread waits. A thread also counts as long while all others of its
+ * parallel program wait for it, and while it has a lock that others wait for (the paper's own suggestion).
  */
 #ifndef __TANDEM_LONGEST_LONGEST_H
 #define __TANDEM_LONGEST_LONGEST_H
@@ -16,14 +15,11 @@
 #include "locks.bpf.h"
 
 enum {
-	/* A CPU's thread gives way to a longer one at most so often, ns. */
+	/* The shortest time between two threads that give way to longer ones on a CPU, ns. */
 	SWAP_PERIOD = 10 * NSEC_PER_MSEC,
-	/*
-	 * Slices by which one queue's tasks may be ahead of the other's: fast CPUs prefer long ones so far and no
-	 * further.
-	 */
+	/* How many slices one queue's tasks may be ahead of the other's: fast CPUs prefer long tasks up to this lead. */
 	LONG_LEAD = 5,
-	/* A lock that is kept for less time at a mean moves no thread, ns: going to another cache takes as long. */
+	/* A lock whose mean holding time is shorter than this moves no thread, ns: a move to another cache takes as long. */
 	HOLD_WORTH = 50 * NSEC_PER_USEC,
 };
 
@@ -38,8 +34,8 @@ static void longest_init(void)
 }
 
 /*
- * Whether a thread is being handed a lock as it wakes, which longest_woken() only notes after its CPU is chosen: another one
- * of its group lets it go, not all of them, and has not ended a round.
+ * Whether a thread is being handed a lock as it wakes, which longest_woken() notes only after the CPU is chosen. If so, another thread of
+ * its group lets it go, but not all threads, and that thread has not ended a round.
  */
 static bool longest_gets_lock(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
@@ -52,13 +48,16 @@ static bool longest_gets_lock(struct task_struct *p, struct task_ctx *tctx, stru
 	       phase_ready(tctx, group) < group->nr_threads;
 }
 
-/* Whether a thread has a lock, or is being handed it, that others wait for and that is kept for long enough to move. */
+/*
+ * Whether a thread has a lock that others wait for, or is being handed it, and the group holds its locks for long enough to pay for a
+ * move.
+ */
 static bool longest_holds(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	return group->longest.hold >= HOLD_WORTH && (tctx->longest.holder || longest_gets_lock(p, tctx, group));
 }
 
-/* What a thread of a group wishes. A thread that may not run everywhere wishes nothing. */
+/* The wish of a thread of a group. A thread that may not run everywhere wishes nothing. */
 static enum wish longest_wish_in(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	struct longest_task *job = &tctx->longest;
@@ -81,7 +80,7 @@ static enum wish longest_wish(struct task_struct *p, struct task_ctx *tctx)
 	return group ? longest_wish_in(p, tctx, group) : WISH_ANY;
 }
 
-/* Whether a CPU runs a thread of the group that does not deserve it; ranks may have changed since it began to run. */
+/* Whether a CPU runs a thread of the group that should not have the CPU; ranks may have changed since the thread began to run. */
 static bool longest_gives_way(struct task_struct *p, struct group *group, u32 cpu, u64 now)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
@@ -97,7 +96,7 @@ static bool longest_gives_way(struct task_struct *p, struct group *group, u32 cp
 	return !cctx->longest.is_long;
 }
 
-/* A CPU of the fastest kind where a thread of the group runs that is shorter than @p; it gives way. Negative: none. */
+/* A CPU of the fastest kind whose thread is of the same group and shorter than @p, and gives way. Negative: there is none. */
 static s32 longest_swap(struct task_struct *p, struct group *group)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -120,8 +119,8 @@ static s32 longest_swap(struct task_struct *p, struct group *group)
 }
 
 /*
- * A CPU of the fastest kind for a long thread: an idle one, or one where a shorter thread of its group runs; that
- * gives way (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long one leaves. Negative: none.
+ * A CPU of the fastest kind for a long thread: an idle one, or one with a shorter thread of its group. The shorter thread gives way
+ * (SCX_ENQ_PREEMPT in @flags), and finds the CPU that the long thread leaves. Negative: there is none.
  */
 static s32 longest_place(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 *flags)
 {
@@ -136,7 +135,7 @@ static s32 longest_place(struct task_struct *p, struct task_ctx *tctx, s32 prev_
 	return cpu;
 }
 
-/* Enters a thread into its group's roster as soon as there are others, with the length that is known. */
+/* Enters a thread into its group's roster, with the known length, as soon as the group has other threads. */
 static void longest_enter(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	u32 pid = p->pid;
@@ -167,7 +166,7 @@ static void longest_enter(struct task_struct *p, struct longest_task *job, struc
 		roster_set(p, job, group, job->length);
 }
 
-/* The length that a thread's creator has given in advance, as the paper's programs do (section VI): for one thread only. */
+/* Takes the length that a thread's creator has given in advance, as the paper's programs do (section VI): for one thread only. */
 static void longest_created(struct task_struct *p, struct longest_task *job, struct group *group)
 {
 	struct task_struct *creator = bpf_get_current_task_btf();
@@ -215,8 +214,8 @@ static void longest_exit_task(struct task_struct *p, struct task_ctx *tctx, stru
 }
 
 /*
- * A thread wakes up another one of its group: the sleeper's round is over. In an interrupt, what it interrupted is
- * taken for the waker; where that belongs to the same group by chance a round ends early.
+ * A thread wakes another one of its group: the sleeper's round is over. In an interrupt the interrupted task is taken for the waker. If
+ * that is of the same group by chance, a round ends early.
  */
 static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
@@ -238,8 +237,8 @@ static void longest_woken(struct task_struct *p, struct task_ctx *tctx, struct g
 	if (learn_lengths && job->round != group->longest.round)
 		learn_round(p, job, group);
 	/*
-	 * Not all are woken up, and not by the last one of a round: what the waker lets go is a lock, and others wait
-	 * for it.
+	 * Not all threads are woken, and the waker is not the last thread of a round: the waker has released a lock, and others wait for
+	 * it.
 	 */
 	job->holder = !wakers->longest.opened && phase_ready(tctx, group) < group->nr_threads;
 	if (job->holder)
@@ -260,7 +259,7 @@ static void longest_quiescent(struct task_struct *p, struct task_ctx *tctx, stru
 	tctx->longest.holder = false;
 	tctx->longest.opened = false;
 	locks_quiescent(p, group);
-	/* Its place is free for the next round's thread before the kernel has cleared it away. */
+	/* The exiting thread's place is freed here for the next round's thread. The kernel removes the thread only later. */
 	if (p->flags & PF_EXITING)
 		longest_leave(p, &tctx->longest, group);
 }
@@ -279,7 +278,7 @@ static void longest_stopping(struct task_struct *p, struct task_ctx *tctx, u64 r
 		job->counts = true;
 }
 
-/* Makes the thread that runs on @from go to a faster CPU, which a shorter thread of its group leaves to it. */
+/* Sends the thread that runs on @from to a faster CPU, which a shorter thread of its group leaves to it. */
 static void longest_exchange(u32 from, u32 to)
 {
 	base_cpu_of(from)->wanted_by = (to + 1) | WANTED_IN_TURN;
@@ -309,8 +308,8 @@ static void longest_give_way(struct task_struct *p, struct cpu_ctx *here, u32 to
 }
 
 /*
- * What other CPUs see of a thread that begins to run. Where it is not where it should be, because those that are went
- * there first, it is seen to now: before, it was not known what would run there.
+ * Notes facts of a thread that begins to run, for other CPUs. If the thread is on the wrong kind of CPU, because others were quicker, it
+ * changes places now. Earlier the threads on the CPUs were not known.
  */
 static void longest_running(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
 {

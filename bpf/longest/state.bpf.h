@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What `longest` keeps of tasks, groups and CPUs, and what it counts.
- */
+/* The state of `longest` for tasks, groups and CPUs, and its counters. */
 #ifndef __TANDEM_LONGEST_STATE_H
 #define __TANDEM_LONGEST_STATE_H
 
@@ -13,12 +11,12 @@ struct longest_task {
 	u32 at;
 	/* The roster was full. */
 	bool left_out;
-	/* What the task wishes, and the roster's generation for which it does. */
+	/* The task's wish, and the roster's generation for which the wish holds. */
 	u32 generation;
 	enum wish wish;
-	/* The task's program has said how long it is. */
+	/* The task's program has given its length. */
 	bool hinted;
-	/* The task's work counts: it does it beside others of its group. */
+	/* The task's work counts: it works at the same time as others of its group. */
 	bool counts;
 	/* The task was handed a lock that others wait for. */
 	bool holder;
@@ -26,10 +24,10 @@ struct longest_task {
 	bool opened;
 	/* The group's round in which the task began its work. */
 	u32 round;
-	/* What the task has worked since, and when that was brought up to date, ns. */
+	/* The task's work since then, and when that was last updated, ns. */
 	u64 work;
 	u64 counted;
-	/* Work in a round, smoothed; by how much rounds differ from that, smoothed; and what the roster says. 0: unknown. */
+	/* Work in a round, smoothed; the deviation of rounds from that, smoothed; and the length in the roster. 0: unknown. */
 	u64 smoothed;
 	u64 spread;
 	u64 length;
@@ -41,12 +39,12 @@ struct longest_group {
 	/* How often all but one of the threads waited after most had been ready, and how often the roster changed. */
 	u32 round;
 	u32 generation;
-	/* How long threads keep the locks that they are handed, a mean, ns. */
+	/* The mean time that threads keep the locks that they are handed, ns. */
 	u64 hold;
 	/*
-	 * Wakeups of threads by others of the group in this window (locks.bpf.h), when it began, ns, and the most threads
-	 * that were ready; how long the last window without turns took, ns; for how many windows turns are not tried, and
-	 * for how many they were not the last time.
+	 * Wakeups of threads by others of the group in this window (locks.bpf.h), when the window began, ns, and the most threads that
+	 * were ready; how long the last window without turns took, ns; for how many windows turns are not tried, and for how many they
+	 * were not tried the last time.
 	 */
 	u32 wakeups;
 	s32 most_ready;
@@ -57,7 +55,7 @@ struct longest_group {
 };
 
 struct longest_cpu {
-	/* What runs should have a fast CPU; its place in the roster, plus 1; and the roster's generation for which that holds. */
+	/* The running thread should have a fast CPU; its place in the roster, plus 1; and the roster's generation for which that holds. */
 	bool is_long;
 	u32 job_at;
 	u32 generation;

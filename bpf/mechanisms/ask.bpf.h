@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the mechanisms answer of a task: its rank, its wish, and the CPU where it may run at once.
- */
+/* The mechanisms' answers for a task: its rank, its wish, and the CPU where it may run at once. */
 #ifndef __TANDEM_MECHANISMS_ASK_H
 #define __TANDEM_MECHANISMS_ASK_H
 
@@ -10,7 +8,7 @@
 #include "../serial/serial.bpf.h"
 #include "../speed/speed.bpf.h"
 
-/* A task's rank; the idle class has none: it waits behind all others. */
+/* A task's rank. Tasks of the idle class have none: they wait behind all others. */
 static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx *tctx)
 {
 	if (!is_on(SERIAL) || tctx->base.idles || place_of(tctx) != PLACE_APPLICATION)
@@ -19,9 +17,9 @@ static __always_inline enum rank rank_of(struct task_struct *p, struct task_ctx 
 }
 
 /*
- * Which CPU a task should have. Where lengths are known they say it, also when a serial phase begins or ends: the first
- * threads that a barrier lets go are not those that need the fastest CPU. A lone thread is long in any case. What sleeps so
- * much that a slower CPU is fast enough for it gains little on a fast one, which it would have to wake up each time.
+ * Which CPU a task should have. Where lengths are known they decide, also when a serial phase begins or ends: the first threads that
+ * leave a barrier are not those that need the fastest CPU. A lone thread is long in any case. A task that sleeps so much that a slower
+ * CPU is fast enough gains little on a fast CPU, and would have to wake it up each time.
  */
 static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx *tctx, enum rank rank)
 {
@@ -36,7 +34,7 @@ static __always_inline enum wish wish_of(struct task_struct *p, struct task_ctx 
 	return wish == WISH_FAST && light_for_any(tctx) ? WISH_ANY : wish;
 }
 
-/* A fast CPU for a task that wishes one, perhaps in another's place: then SCX_ENQ_PREEMPT is in @flags. Negative: none. */
+/* A fast CPU for a task that wishes one. If the CPU is another task's, SCX_ENQ_PREEMPT is added to @flags. Negative: there is none. */
 static s32 claim_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 prev_cpu, u64 *flags)
 {
 	return rank == RANK_SERIAL ? serial_place(p, prev_cpu, flags) : longest_place(p, tctx, prev_cpu, flags);
@@ -52,7 +50,7 @@ static __always_inline s32 pick_idle(struct task_struct *p, struct task_ctx *tct
 	return cpu >= 0 ? cpu : place_pick_application(p, prev_cpu, wish);
 }
 
-/* A CPU where a task may run at once: a fast one if it wishes that, an idle one, or what gives way to a serial phase. */
+/* A CPU where a task may run at once: a fast one if the task wishes that, an idle one, or one whose task gives way to a serial phase. */
 static __always_inline s32 find_cpu(struct task_struct *p, struct task_ctx *tctx, enum rank rank, enum wish wish, s32 prev_cpu,
 				    u64 *flags)
 {
@@ -70,8 +68,8 @@ static __always_inline s32 find_cpu(struct task_struct *p, struct task_ctx *tctx
 }
 
 /*
- * Sends a thread that is woken for a lock to its own fast CPU, or has it wait for its turn. Then the CPU is the waker's: its
- * own, if idle, would only be woken up to find that.
+ * Sends a thread that is woken for a lock to its own fast CPU, or makes the thread wait for its turn. A thread that waits stays on the
+ * waker's CPU: its own CPU, if idle, would be woken for nothing.
  */
 static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
 {
@@ -87,7 +85,7 @@ static s32 select_by_turns(struct task_struct *p, s32 prev_cpu)
 	return bpf_get_smp_processor_id();
 }
 
-/* Sends a task that wishes a fast CPU to one at once; whether there is one for it. */
+/* Sends a task that wishes a fast CPU to one at once; returns whether there is one. */
 static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank rank, s32 cpu, u64 enq_flags)
 {
 	u64 flags = enq_flags;
@@ -99,7 +97,7 @@ static bool goes_to_fast(struct task_struct *p, struct task_ctx *tctx, enum rank
 	return true;
 }
 
-/* A task can run: what that means for its group. */
+/* Tells the task's group, and the mechanisms, that a task is runnable. */
 static __always_inline void group_hears_runnable(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
 	struct group *group;
@@ -114,7 +112,7 @@ static __always_inline void group_hears_runnable(struct task_struct *p, struct t
 		serial_phase_changed(p, group, change);
 }
 
-/* It cannot any more. */
+/* Tells the task's group, and the mechanisms, that a task is no longer runnable. */
 static __always_inline void group_hears_quiescent(struct task_struct *p, struct task_ctx *tctx, u64 deq_flags)
 {
 	struct group *group;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Refuses settings that contradict each other or the machine, before anything else. Ranges are the loader's to check.
- */
+/* Refuses settings that contradict each other or the machine, before all other work. Loaders check ranges. */
 #ifndef __TANDEM_MECHANISMS_CHECK_H
 #define __TANDEM_MECHANISMS_CHECK_H
 
@@ -32,7 +30,7 @@ static __always_inline u32 check_highest_mhz(u32 table)
 	return nr ? (opp_tables[table & (MAX_OPP_TABLES - 1)].frequency[(nr - 1) & (MAX_OPPS - 1)] + 999) / 1000 : 0;
 }
 
-/* Isolation's fixed clocks: whether they can be set, and are clocks of the OS CPU, or of any CPU. */
+/* Checks isolation's fixed clocks: they must be possible to set, and be clocks of the OS CPU, or of any CPU. */
 static s32 check_clocks(void)
 {
 	u32 os = place_os_cpu(), table = facts_of(os)->opp_table;
@@ -67,7 +65,7 @@ static s32 check_settings(void)
 	return check_clocks();
 }
 
-/* Run by loaders before they attach the scheduler. */
+/* Loaders run this before they attach the scheduler. */
 SEC("syscall")
 int tandem_check(void *ctx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A CPU takes the next task: one that goes before its line, one whose turn it is in the sorted queue, the base's, or one that has stepped
- * back. A tick ends what runs for the sake of these, too.
+ * A CPU picks its next task: a task that goes before its line, the next turn of its sorted queue, the base's task, or a task that has
+ * stepped back. A tick ends the running task's slice for these, too.
  */
 #ifndef __TANDEM_MECHANISMS_DISPATCH_H
 #define __TANDEM_MECHANISMS_DISPATCH_H
@@ -13,8 +13,8 @@
 #include "../sorted/sorted.bpf.h"
 
 /*
- * A CPU to which the base has given nothing: all that the base has for it may run elsewhere only, and so it takes what has stepped back, or
- * waits for a turn anywhere.
+ * Finds a task for a CPU that got none from the base. All of the base's waiting tasks may run elsewhere only, so the CPU takes a task
+ * that has stepped back, or one that waits for a turn on any CPU.
  */
 static __noinline int mechanisms_dispatch_rest(u32 cpu)
 {
@@ -75,7 +75,7 @@ static void mechanisms_dispatch(s32 cpu, struct task_struct *prev)
 		mechanisms_goes_on(prev);
 }
 
-/* What runs gives its CPU to what waits in a mechanism's queue. */
+/* The running task gives its CPU to a task that waits in a mechanism's queue. */
 static void mechanisms_tick(struct task_struct *p)
 {
 	struct base_cpu *bctx = base_cpu_of(bpf_get_smp_processor_id());

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task has to wait: for the OS CPU, among those of its rank, for its turn in a sorted queue, or the base's way.
- */
+/* A task has to wait: for the OS CPU, among the tasks of its rank, for its turn in a sorted queue, or as in the base. */
 #ifndef __TANDEM_MECHANISMS_ENQUEUE_H
 #define __TANDEM_MECHANISMS_ENQUEUE_H
 
@@ -10,8 +8,9 @@
 #include "../sorted/sorted.bpf.h"
 
 /*
- * Whether a task that is queued has just come from mechanisms_select_cpu: the kernel does not call it for what has no choice, and seldom for
- * what wakes while it still goes to sleep. Of that the answer is that of the time before.
+ * Whether a task that is queued has just come from mechanisms_select_cpu. The kernel does not call that function for a task that may use
+ * one CPU only, and seldom for a task that wakes while it is still going to sleep. For the latter, the answers of its previous wakeup are
+ * used.
  */
 static __always_inline bool mechanisms_was_asked(struct task_struct *p, u64 enq_flags)
 {
@@ -30,14 +29,14 @@ static __always_inline u32 mechanisms_queue_of(struct task_struct *p, enum rank 
 	return wish == WISH_FAST ? QUEUE_LONG : QUEUE_NONE;
 }
 
-/* Queues a task of which a mechanism says something; whether it is queued. */
+/* Queues a task with a rank or a wish; returns whether the task is queued. */
 static __noinline int mechanisms_enqueue_as(struct task_struct *p, struct task_ctx *tctx, enum rank rank, enum wish wish, u64 enq_flags)
 {
 	s32 cpu = scx_bpf_task_cpu(p), idle;
 	bool last = enq_flags & SCX_ENQ_LAST && cpu_of(cpu)->isolate.takes_applications;
 	u32 queue;
 
-	/* As it woke there was none for it. */
+	/* For a task that was asked as it woke there was no fast CPU. */
 	if (wish == WISH_FAST && !mechanisms_was_asked(p, enq_flags) && !(last && !cpu_of(cpu)->kind) &&
 	    goes_to_fast(p, tctx, rank, cpu, enq_flags))
 		return true;
@@ -51,7 +50,7 @@ static __noinline int mechanisms_enqueue_as(struct task_struct *p, struct task_c
 	return true;
 }
 
-/* Asks the mechanisms of a task, if that was not done as it woke; whether one of them has queued it. */
+/* Asks the mechanisms about a task, unless that was done as the task woke; returns whether one of them has queued it. */
 static __always_inline bool mechanisms_enqueue_ranked(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
 	enum rank rank = tctx->rank;

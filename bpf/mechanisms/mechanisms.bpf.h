@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The mechanisms: what the callbacks do where one is on. Files are those of base/.
+ * The mechanisms: the callbacks where a mechanism is on. The files correspond to those of base/.
  *
- * A task of which no mechanism says anything goes the base's way. Virtual time, weights and utilisation of all tasks are the base's,
- * so that what a mechanism places is charged as any other.
+ * A task that no mechanism concerns is handled as in the base. Virtual time, weights and utilisation of all tasks are the base's, so that
+ * a task which a mechanism places is charged as any other.
  */
 #ifndef __TANDEM_MECHANISMS_MECHANISMS_H
 #define __TANDEM_MECHANISMS_MECHANISMS_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Queues of serial_first and longest: what waits there is looked at before the CPU's line, or, what
- * has to step back, after it.
+ * Queues of serial_first and longest: a CPU takes tasks from these before its line, or, if the tasks have to step back, after it.
  *
  * In these queues tasks of all lines wait by one clock, that of the fastest CPU's line.
  */
@@ -15,9 +14,9 @@
 #include "../sorted/sorted.bpf.h"
 
 enum {
-	/* How far in virtual time long threads may be ahead of those in a line, ns: fast CPUs prefer them so far and no further. */
+	/* How far in virtual time long threads may be ahead of those in a line, ns. Fast CPUs prefer long threads up to this lead. */
 	RANKED_LEAD_NS = LONG_LEAD * 20 * NSEC_PER_MSEC,
-	/* The most that a place is ahead of the clock, ns. */
+	/* The farthest that a place is ahead of the clock, ns. */
 	RANKED_MOST_NS = 10 * 20 * NSEC_PER_MSEC,
 };
 
@@ -50,13 +49,13 @@ static __noinline void ranked_insert(struct task_struct *p, struct base_task *ta
 	dsq_insert_vtime(p, queue, SLICE_LONE, place, enq_flags);
 }
 
-/* By how much a place in one of these queues is after one in a line, ns of virtual time. */
+/* By how much a place in one of these queues is after a place in a line, ns of virtual time. */
 static __always_inline s64 ranked_after(u64 place, u64 in_line, u32 number)
 {
 	return (s64)(place - line_at(common_line)->vtime) - (s64)(in_line - line_at(number)->vtime);
 }
 
-/* Gives a CPU a long thread if it is fast, or if the long ones have waited for long. */
+/* Gives a CPU a long thread if the CPU is fast, or if the long threads have waited for long. */
 static __noinline int ranked_take_long(struct base_cpu *bctx)
 {
 	u64 first, in_line;
@@ -74,7 +73,7 @@ static __noinline int ranked_take_long(struct base_cpu *bctx)
 	return dsq_move_to_local(QUEUE_LONG);
 }
 
-/* Lets a long thread go on on a fast CPU while others wait in the line, which are due before it by no more than its lead. */
+/* Lets a long thread go on on a fast CPU while tasks wait in the line, if these are due before it by no more than its lead. */
 static __noinline int ranked_keeps_long(struct task_struct *prev, struct base_cpu *bctx)
 {
 	struct line *line = line_at(bctx->line);
@@ -95,7 +94,7 @@ static __always_inline bool ranked_dispatch_long(struct task_struct *prev, struc
 	return (scx_bpf_dsq_nr_queued(QUEUE_LONG) && ranked_take_long(bctx)) || ranked_keeps_long(prev, bctx);
 }
 
-/* Gives a CPU what has stepped back, as nothing else wants it. */
+/* Gives a CPU a task that has stepped back, as no other task wants the CPU. */
 static __always_inline bool ranked_dispatch_rest(void)
 {
 	if (active & LONGEST && dsq_move_to_local(QUEUE_LONG))
@@ -103,7 +102,7 @@ static __always_inline bool ranked_dispatch_rest(void)
 	return active & SERIAL && (dsq_move_to_local(QUEUE_JUNIOR) || dsq_move_to_local(QUEUE_SERIAL));
 }
 
-/* Notes whether a CPU runs a serial phase, so that what waits in its line has no turn there. */
+/* Notes whether a CPU runs a serial phase. Tasks that wait in its line have no turn there while it does. */
 static __always_inline void ranked_hold(struct base_cpu *bctx, bool held)
 {
 	if (bctx->held == held)
@@ -112,7 +111,10 @@ static __always_inline void ranked_hold(struct base_cpu *bctx, bool held)
 	__sync_fetch_and_add(&line_at(bctx->line)->nr_held, held ? 1 : -1);
 }
 
-/* Up to where the clock of a CPU's line may go while a serial phase runs out of its turn: other lines owe one to the tasks that wait there. */
+/*
+ * The farthest that the clock of a CPU's line may advance while a serial phase runs out of its turn: other lines owe a turn to the tasks
+ * that wait in this line.
+ */
 static __always_inline u64 ranked_latest(struct base_cpu *bctx, u64 reached)
 {
 	u64 first;
@@ -128,7 +130,7 @@ static __noinline int ranked_holds_clock(struct base_cpu *bctx, struct base_task
 	return 0;
 }
 
-/* Charges a serial phase for what it has run; of what it ran out of its turn it owes no more than sleep saves up. */
+/* Charges a serial phase for its run time. It has run out of its turn, and owes for that no more than sleep saves up. */
 static __noinline int ranked_charge(struct task_struct *p, struct base_cpu *bctx)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -142,14 +144,14 @@ static __noinline int ranked_charge(struct task_struct *p, struct base_cpu *bctx
 	return 0;
 }
 
-/* Gives a CPU what goes before its line; whether there was something. */
+/* Gives a CPU a task that goes before its line; returns whether there was one. */
 static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct base_cpu *bctx)
 {
 	u32 cpu = bctx->number;
 
 	if (!cctx->isolate.takes_applications)
 		return false;
-	/* By deadline, as the base does it: what is pinned, against anything. */
+	/* Pinned tasks compete by deadline with any task, as in the base. */
 	if (is_queued(prev) && (bctx->wanted_by || bctx->has_pinned))
 		return false;
 	if (is_on(LONGEST) && locks_dispatch(cctx))
@@ -162,16 +164,16 @@ static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, stru
 	ranked_hold(bctx, cctx->rank == RANK_SERIAL && is_queued(prev));
 	if (is_on(LONGEST) && ranked_dispatch_long(prev, bctx))
 		return true;
-	/* Without a senior there are no juniors; those that still wait as such have waited for longest. */
+	/* Without a senior there are no juniors. Threads that still wait as juniors have waited for longest. */
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
 	if (is_queued(prev))
-		/* A junior gives way whatever the deadlines, and so does a serial phase that has had its share. */
+		/* A junior gives way whatever the deadlines. A serial phase that has had its share gives way, too. */
 		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | bctx->line);
 	return !bctx->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) && !sorted_waits(cpu) && ranked_dispatch_rest();
 }
 
-/* How many wait in these queues that want a CPU even if what runs there is alone in its line. */
+/* How many tasks in these queues want a CPU even if its running task is alone in its line. */
 static __always_inline u32 ranked_waiting(u32 on)
 {
 	u32 waiting = 0;
@@ -183,13 +185,16 @@ static __always_inline u32 ranked_waiting(u32 on)
 	return waiting;
 }
 
-/* Whether a tick leaves what runs alone: a serial phase has paid for its slice, and only what can run nowhere else ends that. */
+/*
+ * Whether a tick leaves the running task alone: a serial phase has paid for its slice, and only a task that may run nowhere else ends
+ * that.
+ */
 static __always_inline bool ranked_stays(struct cpu_ctx *cctx, struct base_cpu *bctx, u32 on)
 {
 	return on & SERIAL && cctx->rank == RANK_SERIAL && !bctx->has_pinned && !scx_bpf_dsq_nr_queued(SCX_DSQ_LOCAL);
 }
 
-/* What others are to know of a task of a rank that begins to run. */
+/* Notes facts of a ranked task that begins to run, for other CPUs. */
 static __always_inline void ranked_running(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct base_cpu *bctx,
 					   u32 on)
 {
@@ -203,7 +208,7 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 	if (rank == RANK_SERIAL || cctx->longest.is_long) {
 		/* Serial phases take turns with each other (faster_keeps). */
 		bctx->keeps = !serial_turns || cctx->longest.is_long || !may_run_everywhere(p);
-		/* A faster CPU that has nothing to do takes it, however little it has run. */
+		/* An idle faster CPU takes the thread, however little the thread has run. */
 		if (bctx->kind && !bctx->misfit)
 			util_change_misfit(bctx, true);
 	}
@@ -212,7 +217,7 @@ static __always_inline void ranked_running(struct task_struct *p, struct task_ct
 		bctx->deadline -= SERIAL_FIRST_NS;
 }
 
-/* A task stops: what it is charged for is its rank's. */
+/* A task stops: it is charged by its rank. */
 static __always_inline void ranked_stopping(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u64 ran, u32 on)
 {
 	if (on & SERIAL && senior)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task begins to run, and stops: the mechanisms hear of it, and the clock follows; what it runs is charged as the base does it.
- */
+/* A task begins to run, and stops: the mechanisms and the clock follow; the run time is charged as in the base. */
 #ifndef __TANDEM_MECHANISMS_RUNNING_H
 #define __TANDEM_MECHANISMS_RUNNING_H
 
@@ -10,8 +8,8 @@
 #include "../sorted/sorted.bpf.h"
 
 /*
- * A task runs, or runs on: its CPU's clock. Isolation's clocks without `speed` stay at the highest that the CPU may have, once they are
- * there; without @tctx nothing is known of the task.
+ * Sets a CPU's clock as a task begins to run, or goes on. Without `speed`, isolation's clocks stay at the highest that the CPU may have,
+ * once they are there. @tctx is null for a task without state.
  */
 static __always_inline void mechanisms_clock(struct task_ctx *tctx)
 {
@@ -33,7 +31,7 @@ static __always_inline void mechanisms_clock(struct task_ctx *tctx)
 	speed_ask(cpu, domain);
 }
 
-/* A task goes on where nothing else waits, so that it neither stops nor begins: noise is counted, and clocks follow what is known now. */
+/* A task goes on where no other task waits: it does not stop and begin anew. Noise is counted, and the clock follows the present state. */
 static __noinline void mechanisms_goes_on(struct task_struct *p)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -48,7 +46,7 @@ static __noinline void mechanisms_goes_on(struct task_struct *p)
 	mechanisms_clock(tctx);
 }
 
-/* What mechanisms have to do where a task begins to run, on its own CPU. */
+/* The mechanisms' work when a task begins to run, on its own CPU. */
 static __always_inline void mechanisms_begins(struct task_struct *p, struct task_ctx *tctx, enum rank rank, struct base_cpu *bctx)
 {
 	u32 on = mechanisms_on();
@@ -69,7 +67,7 @@ static void mechanisms_running(struct task_struct *p)
 {
 	struct base_cpu *bctx = base_cpu_under(p);
 	struct task_ctx *tctx = task_of(p);
-	/* Another CPU that changes a task's class or weight takes it off and puts it back: that is no begin. */
+	/* A CPU that changes a running task's class or weight takes the task off and puts it back. That is no begin. */
 	bool here = bctx->number == bpf_get_smp_processor_id();
 	enum rank rank;
 
@@ -126,7 +124,7 @@ static void mechanisms_update_idle(s32 cpu, bool idle)
 {
 	u32 on = mechanisms_on();
 
-	/* Hardware threads ask each other, and pairs. */
+	/* Hardware threads of a core, and pairs, read each other's state. */
 	if (smt || on & SORTED)
 		cpu_of(cpu)->idle = idle;
 	if (idle && counters_work)
@@ -139,7 +137,7 @@ static void mechanisms_update_idle(s32 cpu, bool idle)
 		speed_update_idle(cpu, idle);
 }
 
-/* What runs has run for @ran ns since the last time: what the CPU's counters have gained since is its own. */
+/* The running task has run for @ran ns since the last count. The gain of the CPU's counters since then is the task's. */
 static __always_inline void mechanisms_count(struct task_struct *p, u64 ran)
 {
 	u32 cpu = bpf_get_smp_processor_id() & (MAX_CPUS - 1);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task wakes: isolation, turns at a lock, ranks and wishes, and the clock have a say in where it goes, in this order; else the base.
- */
+/* A task wakes: isolation, turns at a lock, ranks and wishes, and the clock choose its CPU, in this order; else the base does. */
 #ifndef __TANDEM_MECHANISMS_SELECT_CPU_H
 #define __TANDEM_MECHANISMS_SELECT_CPU_H
 
@@ -18,7 +16,7 @@ static __always_inline s32 mechanisms_found(struct task_struct *p, struct task_c
 	return cpu;
 }
 
-/* The base's way for a task that wakes, on the CPUs that it may use, perhaps without taking another one's. */
+/* Chooses a CPU for a task that wakes as the base does, among the CPUs that the task may use. A task that steps back preempts no other. */
 static s32 mechanisms_select_by_base(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu, u64 wake_flags, bool steps_back)
 {
 	s32 cpu;

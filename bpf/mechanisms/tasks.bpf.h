@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Tasks come and go, become ready and wait, as the mechanisms see them; and which mechanisms can act at all.
- */
+/* Tasks come and go, become ready and wait, for the mechanisms; and which mechanisms can act at all. */
 #ifndef __TANDEM_MECHANISMS_TASKS_H
 #define __TANDEM_MECHANISMS_TASKS_H
 
@@ -33,7 +31,7 @@ static void mechanisms_quiescent(struct task_struct *p, u64 deq_flags)
 	group_hears_quiescent(p, tctx, deq_flags);
 }
 
-/* A task comes. An error would be the fork's: where there is no room, a task is scheduled without what needs it. */
+/* A task comes. An error would be an error of fork: where there is no room, a task is scheduled without the mechanisms that need room. */
 static void mechanisms_init_task(struct task_struct *p, bool fork)
 {
 	u32 application = isolate_application(p, fork);
@@ -53,7 +51,7 @@ static void mechanisms_init_task(struct task_struct *p, bool fork)
 		longest_init_task(p, tctx, group, fork);
 }
 
-/* What a group loses with a thread; its last one takes it away. */
+/* A thread leaves its group; the group's last thread removes it. */
 static void mechanisms_leave_group(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	u32 change = phase_quiescent(tctx, group);
@@ -64,7 +62,7 @@ static void mechanisms_leave_group(struct task_struct *p, struct task_ctx *tctx,
 		longest_exit_task(p, tctx, group);
 	if (is_on(SERIAL) && group->nr_threads <= 1)
 		seniority_leave(group, p->tgid);
-	/* Where the scheduler goes and the task stays, the next one wants to know. */
+	/* If the task stays and only the scheduler goes, the next scheduler needs this entry. */
 	if (p->flags & PF_EXITING && group->nr_threads <= 1)
 		isolate_leave(p);
 }
@@ -77,7 +75,10 @@ static void mechanisms_exit_task(struct task_struct *p, struct task_ctx *tctx)
 		mechanisms_leave_group(p, tctx, group);
 		group_leave(p, tctx, group);
 	} else if (p->flags & PF_EXITING && p->pid == p->tgid) {
-		/* Nobody counts the threads: the first one's object goes when all others have ended. */
+		/*
+		 * No group counts these threads: the process's entry goes with its first thread, whose object is freed after all others
+		 * have ended.
+		 */
 		isolate_leave(p);
 	}
 }

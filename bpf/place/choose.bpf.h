@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Which way an idle CPU is found: as the kernel does it, or as idle.bpf.h or pressed.bpf.h does.
- */
+/* How an idle CPU is found: as the kernel finds it, or by idle.bpf.h or pressed.bpf.h. */
 #ifndef __TANDEM_PLACE_CHOOSE_H
 #define __TANDEM_PLACE_CHOOSE_H
 
 #include "pressed.bpf.h"
 
-/* An idle CPU for a task that wakes, which counts as busy from now on. Negative: there is none. */
+/* An idle CPU for a task that wakes; the CPU counts as busy from now on. Negative: no CPU is idle. */
 static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	bool is_idle = false;
@@ -25,8 +23,9 @@ static __always_inline s32 idle_pick(struct task_struct *p, s32 prev_cpu, u64 wa
 }
 
 /*
- * An idle CPU for a task that is about to wait after all. Any would be the first: where CPUs differ often the slowest, and where there are
- * several caches another one's, so that in time all would be near the first.
+ * An idle CPU for a task that is about to wait after all. Any idle CPU would be the first one. Where CPUs differ, the first one is often
+ * the slowest. Where there are several caches, the first one is often at another cache than the task's, and in time all tasks would be
+ * near the first CPU.
  */
 static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct base_task *task, u32 cpu)
 {
@@ -47,7 +46,7 @@ static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct base_
 	return found >= 0 ? found : idle_pick_fastest(NO_CPU, 0);
 }
 
-/* Whether a CPU that applications may use is of a line. */
+/* Whether a CPU is in a line and applications may use the CPU. */
 static __always_inline bool idle_is_of(u32 cpu, u32 line)
 {
 	return line_of(cpu) == line && place_likes(cpu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Energy (modes auto, balanced and powersave), where the power of operating points is known: the kind of CPU on which a task's work costs
- * least; and clocks of each kind: below one work costs more, above another it costs much more.
+ * Energy (modes auto, balanced and powersave), where the power of operating points is known. This file finds the kind of CPU on which a
+ * task's work costs least energy, and clocks of each kind: below one clock work costs more, above another clock work costs much more.
  */
 #ifndef __TANDEM_PLACE_ENERGY_H
 #define __TANDEM_PLACE_ENERGY_H
@@ -9,34 +9,37 @@
 #include "../clocks/util.bpf.h"
 
 enum {
-	/* Utilisations are told apart in steps of 32; a power of two of them has room for all. */
+	/* Utilisations are told apart in steps of 32; ENERGY_STEPS is a power of two with room for all steps. */
 	ENERGY_SHIFT = 5,
 	ENERGY_LAST = UTIL_ONE >> ENERGY_SHIFT,
 	ENERGY_STEPS = 64,
 	/* No idle CPU of the kind is fast enough. */
 	ENERGY_NEVER = -1,
-	/* So often is a kind chosen again without a look, while the task's utilisation is about the same. */
+	/* How often a task keeps its kind without a new search, while its utilisation is about the same. */
 	ENERGY_AGAIN = 7,
-	/* Where energy is all, the least that is left of the highest performance, in eighths. */
+	/* Where energy is the only aim: the least share of the highest performance that a clock leaves, in eighths. */
 	ENERGY_LEAVES = 6,
-	/* What needs no longer at once is worth waiting for, ns. */
+	/* A running task that needs less CPU time than this at once is worth waiting for, ns. */
 	ENERGY_BRIEF_NS = 2 * NSEC_PER_MSEC,
 };
 
-/* A kind of CPU. Costs are of work, uW for a performance of 1024, by the utilisation of the busiest CPU. */
+/* A kind of CPU. Costs are per work, uW for a performance of 1024, by the utilisation of the busiest CPU. */
 struct energy_kind {
-	/* The CPUs, which cpus_by_speed has from `first` on. */
+	/* The kind's CPUs are those in cpus_by_speed from `first` on. */
 	u32 first;
 	u32 nr_cpus;
 	u32 table;
-	/* The highest performance from where more costs at most twice the mean of what is there. */
+	/* The highest performance whose step from the one below costs, per work, at most twice the mean cost of work there. */
 	u32 dear;
-	/* The highest where energy is all. */
+	/* The highest performance where energy is the only aim. */
 	u32 most;
 	u32 cost[ENERGY_STEPS];
-	/* What the CPUs draw together while one is awake, as a cost of work on that one. */
+	/* The power that the CPUs draw together while one is awake, as a cost of the work on that one. */
 	u32 shared[ENERGY_STEPS];
-	/* By idle state: from which sleep on it pays, us, and what one of that length costs for want of it, pJ. */
+	/*
+	 * By idle state: the shortest sleep for which the state pays, us, and the energy lost if a sleep of this length misses the state,
+	 * pJ.
+	 */
 	u32 pays[MAX_IDLE_STATES];
 	u64 nap[MAX_IDLE_STATES];
 };
@@ -44,23 +47,23 @@ struct energy_kind {
 struct energy_kind energy_kinds[MAX_KINDS];
 
 /*
- * What costs less on a slower CPU goes there where the kernel, too, leaves it there: where clocks follow utilisation, or capacities
- * decide (hybrids without SMT). Elsewhere the kernel keeps to the fastest cores (asymmetric packing), and work would be later than
- * people know it: there only who wishes to save power has it so.
+ * Whether a task goes to a slower CPU where its work costs less. The kernel, too, leaves the task there where clocks follow utilisation,
+ * or where capacities decide (hybrids without SMT). Elsewhere the kernel prefers the fastest cores (asymmetric packing), and work on
+ * slower cores would be done later than users are used to. There only users who wish to save power get slower CPUs.
  */
 bool energy_places;
 
-/* Whether power decides. The mode is for the verifier, to which it is a constant. */
+/* Whether power decides. The verifier knows the mode as a constant. */
 static __always_inline bool by_energy(void)
 {
 	return mode != TANDEM_MODE_NONE && energy_known &&
 	       (energy_places ? preferred() != TANDEM_PREFERENCE_PERFORMANCE : preferred() == TANDEM_PREFERENCE_POWERSAVE);
 }
 
-/* What the CPUs of a kind do. */
+/* The load of a kind's CPUs. */
 struct energy_look {
 	u64 now;
-	/* Sum of utilisations, the greatest, and the least among the idle ones. */
+	/* The sum of utilisations, the highest, and the lowest of an idle CPU. */
 	u32 sum;
 	u32 most;
 	u32 least_idle;
@@ -78,7 +81,7 @@ static __always_inline u32 energy_step(u32 util)
 	return util < ENERGY_LAST ? util : ENERGY_LAST;
 }
 
-/* The utilisation of a CPU by now, less exactly where that is idle. */
+/* The present utilisation of a CPU; less exact if the CPU is idle. */
 static __always_inline u32 energy_util(struct base_cpu *bctx, u64 now)
 {
 	u64 halvings = (now - bctx->util_at) >> HALF_LIFE_SHIFT;
@@ -88,16 +91,16 @@ static __always_inline u32 energy_util(struct base_cpu *bctx, u64 now)
 	return halvings < 10 ? bctx->util >> halvings : 0;
 }
 
-/* Whether what a CPU runs needs little at once, and is about to have had it. */
+/* Whether a CPU's running task needs little time at once, and is about to have had that time. */
 static __always_inline bool energy_is_brief(struct base_cpu *bctx, u64 now)
 {
 	return bctx->burst <= ENERGY_BRIEF_NS && now - bctx->began < ENERGY_BRIEF_NS;
 }
 
 /*
- * A CPU of a kind that soon will be idle, as far as earlier times tell, and that nothing else waits for. To wake another cluster in its place
- * would take about as long, and much energy. The fastest kind is not waited for: a slower CPU takes the task, and may be asked for it.
- * Negative: none.
+ * A CPU of a kind that will be idle soon, as its task's earlier bursts tell, and for which no other task waits. To wake another cluster
+ * instead would take about as long, and much energy. No task waits for the fastest kind: a slower CPU takes the task, and the fast CPU
+ * may ask for it later. Negative: no CPU will be idle soon.
  */
 static __noinline s32 energy_soon_idle(u32 kind)
 {
@@ -117,7 +120,7 @@ static __noinline s32 energy_soon_idle(u32 kind)
 	return -1;
 }
 
-/* Looks at the CPUs of a kind; what a task adds to the last one's utilisation, @util, does not count. */
+/* Looks at the CPUs of a kind. The task's share @util of its last CPU's utilisation does not count. */
 static __noinline int energy_look_at(u32 kind, u32 prev_cpu, u32 util, struct energy_look *look)
 {
 	struct energy_kind *about = energy_kind_at(kind);
@@ -144,8 +147,9 @@ static __noinline int energy_look_at(u32 kind, u32 prev_cpu, u32 util, struct en
 }
 
 /*
- * uW that a CPU of a kind draws more, because a task wakes it every @every us: where that is too often for an idle state the power that it
- * would have saved, and else what going in and out costs, which is what it saves in the time from which on it pays.
+ * uW that a CPU of a kind draws more because a task wakes the CPU every @every us. For each idle state: if the task wakes the CPU too
+ * often for the state, the power that the state would have saved. Otherwise the cost of entering and leaving the state, which is the
+ * energy that the state saves in its break-even time.
  */
 static __noinline u64 energy_naps(u32 kind, u64 every)
 {
@@ -164,8 +168,8 @@ static __noinline u64 energy_naps(u32 kind, u64 every)
 }
 
 /*
- * By how much the power of a kind rises if it has a task that wakes every @every us, uW with 10 bits of fraction, or ENERGY_NEVER. Not
- * static, so that the verifier follows one kind for all.
+ * By how much the power of a kind rises with a task that wakes every @every us, uW with 10 bits of fraction, or ENERGY_NEVER. The
+ * function is not static, so that the verifier follows one kind for all.
  */
 __noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 every, u64 now)
 {
@@ -191,8 +195,9 @@ __noinline u64 energy_rise(u32 kind, u32 prev_cpu, u32 util, u64 every, u64 now)
 }
 
 /*
- * The kind on which a task costs least that wakes every @every us; its last CPU's, if no other is better by a sixteenth. Negative: none has
- * a CPU that is idle, or soon will be. As this is not static, the verifier follows it once.
+ * The kind on which a task that wakes every @every us costs least. The kind of its last CPU stays, unless another kind is better by a
+ * sixteenth. Negative: no kind has a CPU that is idle, or will be idle soon. The function is not static, so that the verifier follows it
+ * once.
  */
 __noinline int energy_find_kind(u32 util, u32 prev_cpu, u64 every, u64 now)
 {
@@ -215,7 +220,7 @@ __noinline int energy_find_kind(u32 util, u32 prev_cpu, u64 every, u64 now)
 	return found;
 }
 
-/* How often a task wakes, us, since its kind was chosen. */
+/* How often a task has woken since its kind was chosen: the mean time between two wakeups, us. */
 static __always_inline u64 energy_wakes_every(struct base_task *task, u64 now)
 {
 	u64 ns = now - task->kind_at, wakes = task->kind < 0 ? 1 : ENERGY_AGAIN + 1 - task->kind_again;
@@ -224,10 +229,10 @@ static __always_inline u64 energy_wakes_every(struct base_task *task, u64 now)
 	return ns / (wakes * NSEC_PER_USEC);
 }
 
-/* The same, or what was found before. */
+/* The kind on which a task costs least: the kind of the last search, or a new search. */
 static __always_inline s32 energy_kind_for(struct base_task *task, u32 prev_cpu)
 {
-	/* What is next to nothing costs something all the same. */
+	/* A task with next to no utilisation costs something all the same. */
 	u32 util = util_to_place(task) ?: 1, apart = util > task->kind_util ? util - task->kind_util : task->kind_util - util;
 	u64 now;
 
@@ -242,15 +247,15 @@ static __always_inline s32 energy_kind_for(struct base_task *task, u32 prev_cpu)
 	return task->kind;
 }
 
-/* mW for a performance, to uW for one of 1024. */
+/* Converts mW at a performance to uW for a performance of 1024. */
 static __always_inline u64 energy_cost(u32 power, u32 performance)
 {
 	return (u64)power * 1000 * 1024 / (performance ?: 1);
 }
 
 /*
- * mW of one busy CPU at an operating point: as a description has it, or else as the kernel does. 0: unknown. A device tree knows nothing
- * but switching, and its coefficients may be far off; and what CPUs draw together comes from the description, too.
+ * mW of one busy CPU at an operating point: from a machine description, else from the kernel. 0: unknown. A device tree knows switching
+ * power only, and its coefficients may be far off; power that CPUs draw together comes from the description, too.
  */
 static __always_inline u32 energy_power(const volatile struct opp_table *points, u32 opp)
 {
@@ -266,8 +271,8 @@ static __always_inline u32 energy_top(u32 table)
 }
 
 /*
- * The performance where work costs least if @busy CPUs of a package are busy, which bear what that draws while it is awake: where that is
- * much the higher clock costs less, as all is asleep sooner. That is the only reason to hurry.
+ * The performance at which work costs least if @busy CPUs of a package are busy. These CPUs bear the power that the package draws while
+ * awake. If that power is high, a higher clock costs less, as the whole package is asleep sooner. There is no other reason to hurry.
  */
 static __noinline u32 energy_least(u32 table, u32 busy)
 {
@@ -292,8 +297,8 @@ static __noinline u32 energy_least(u32 table, u32 busy)
 }
 
 /*
- * The highest performance where energy is all: of what leaves most of it the one where energy times time is least, if all CPUs are busy,
- * which bear what the machine draws besides.
+ * The highest performance where energy is the only aim. Of the operating points that leave most of the performance, the function takes
+ * the one with the least product of energy and time. All CPUs are taken to be busy, and bear the rest of the machine's power.
  */
 static __noinline u32 energy_most(u32 table)
 {
@@ -320,7 +325,7 @@ static __noinline u32 energy_most(u32 table)
 	return found;
 }
 
-/* Notes clocks of a kind; whether power is known. */
+/* Finds the clocks of a kind; returns whether power is known. */
 static bool energy_find_clocks(u32 kind)
 {
 	struct energy_kind *about = energy_kind_at(kind);
@@ -345,7 +350,7 @@ static bool energy_find_clocks(u32 kind)
 	return points->nr_opps > 0;
 }
 
-/* The operating point of a table for a performance: the lowest that has it, or the highest. */
+/* The operating point of a table for a performance: the lowest point that reaches the performance, or the highest point. */
 static __noinline int energy_opp(u32 table, u32 performance)
 {
 	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
@@ -358,7 +363,7 @@ static __noinline int energy_opp(u32 table, u32 performance)
 	return 0;
 }
 
-/* Works out what work costs if little else is busy, with the quarter that schedutil adds. */
+/* Works out the cost of work if few other CPUs are busy, with the quarter that schedutil adds. */
 static void energy_find_costs(struct energy_kind *about)
 {
 	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
@@ -374,7 +379,7 @@ static void energy_find_costs(struct energy_kind *about)
 	}
 }
 
-/* What each idle state saves over the one before it, and from which sleep on that pays. */
+/* Finds the power that each idle state saves over the state before, and the shortest sleep for which the state pays. */
 static void energy_find_naps(struct energy_kind *about)
 {
 	const volatile struct opp_table *points = &opp_tables[about->table & (MAX_OPP_TABLES - 1)];
@@ -401,7 +406,10 @@ static void energy_add_cpu(u32 at)
 	}
 }
 
-/* Whether what CPUs draw together rises with their clock: while they are idle, too, unless all sleep deeply. */
+/*
+ * Whether the power that CPUs draw together rises with their clock. They draw that power while idle, too, unless all of them sleep
+ * deeply.
+ */
 static bool energy_idles_dear(u32 table)
 {
 	const volatile struct opp_table *points = &opp_tables[table & (MAX_OPP_TABLES - 1)];
@@ -409,7 +417,7 @@ static bool energy_idles_dear(u32 table)
 	return points->nr_opps && points->static_power[(points->nr_opps - 1) & (MAX_OPPS - 1)] > points->static_power[0];
 }
 
-/* After util_init. */
+/* Call after util_init. */
 static void energy_init(void)
 {
 	s32 at;
@@ -433,7 +441,7 @@ static void energy_init(void)
 
 		bctx->has_util = true;
 		bctx->idles_dear = energy_idles_dear(energy_kind_at(bctx->kind)->table);
-		/* Mechanisms know which thread the fast CPU is worth most for. */
+		/* With mechanisms on, the mechanisms know which thread gains most by the fast CPU. */
 		bctx->takes_dear = !is_asked(MECHANISMS) &&
 				   (!bctx->has_clock || energy_kind_at(bctx->kind)->dear == energy_top(energy_kind_at(bctx->kind)->table));
 		bctx->dear = energy_kind_at(bctx->kind)->dear * 4 / 5;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Turns on faster CPUs: with as many busy threads as CPUs nothing waits, and the first ones to come would have the fast CPUs for good.
- * A thread that a slower CPU is too slow for changes places with one that has had a faster CPU for long.
+ * Turns on faster CPUs. With as many busy threads as CPUs no task waits, and the first threads to come would keep the fast CPUs for good.
+ * So a thread whose CPU is too slow for it changes places with a thread that has had a faster CPU for long.
  */
 #ifndef __TANDEM_PLACE_FASTER_H
 #define __TANDEM_PLACE_FASTER_H
@@ -9,17 +9,17 @@
 #include "steal.bpf.h"
 
 enum {
-	/* How long a thread has a CPU before it changes places, ns: long against what caches cost. */
+	/* How long a thread has a CPU before it changes places, ns: long against the cost of cold caches. */
 	TURN_NS = 24 * NSEC_PER_MSEC,
-	/* A CPU that may not be taken over now may be a little later, ns. */
+	/* When to look again at a faster CPU whose thread keeps the CPU now, ns. */
 	TURN_AGAIN_NS = 2 * NSEC_PER_MSEC,
-	/* A thread that shares its core for longer than this, ns, goes to a core of its own. */
+	/* A thread that shares its core for longer than this goes to a core of its own, ns. */
 	SHARE_NS = 8 * NSEC_PER_MSEC,
 };
 
 /*
- * Whether a faster CPU's thread keeps it whatever waits. A thread may have come to a serial phase as it ran; serial phases take turns
- * with each other.
+ * Whether a faster CPU's thread keeps the CPU whichever task waits. A thread may have come to a serial phase while it ran; serial phases
+ * take turns with each other.
  */
 static __always_inline bool faster_keeps(struct base_cpu *bctx, struct base_cpu *waiting)
 {
@@ -29,8 +29,8 @@ static __always_inline bool faster_keeps(struct base_cpu *bctx, struct base_cpu 
 }
 
 /*
- * The faster CPU whose thread has run there for longest, at least for TURN_NS. Negative: none; then @waiting does not look again until
- * there can be one. A part of a faster core is no better than a core of its own.
+ * The faster CPU whose thread has run there for longest, and for TURN_NS at least. Negative: there is none, and @waiting does not look
+ * again until there can be one. A hardware thread of a busy faster core is no better than a core of its own.
  */
 static s32 faster_find(struct base_cpu *waiting, u64 now)
 {
@@ -45,7 +45,7 @@ static s32 faster_find(struct base_cpu *waiting, u64 now)
 
 		if (bctx->kind >= kind && !bctx->slowed)
 			break;
-		/* One that is slowed down is among the faster ones it was one of; an idle one takes what it wants. */
+		/* A CPU that is slowed down still stands among the faster CPUs in cpus_by_speed. An idle CPU takes misfits by itself. */
 		if (bctx->kind >= kind || !bctx->deadline || vtime_before(now, bctx->began))
 			continue;
 		if (now - bctx->began <= TURN_NS) {
@@ -67,7 +67,7 @@ static s32 faster_find(struct base_cpu *waiting, u64 now)
 	return found;
 }
 
-/* A thread on a slower CPU has its turn on a faster one; whether it has. */
+/* Gives a thread on a slower CPU its turn on a faster one; returns whether the thread gets a turn. */
 static __noinline int faster_take(u32 cpu)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -84,12 +84,12 @@ static __noinline int faster_take(u32 cpu)
 	return 1;
 }
 
-/* An idle core of the fastest @kinds. Negative: none. */
+/* An idle core of the fastest @kinds kinds. Negative: there is none. */
 static __noinline s32 faster_idle_faster(u32 kinds)
 {
 	s32 kind, found;
 
-	/* Most often, and in half of the instructions. */
+	/* This is the most frequent case, and takes half of the loop's instructions. */
 	if (kinds == 1)
 		return place_pick_from(0, SCX_PICK_IDLE_CORE);
 	for_range(kind, 0, MAX_KINDS) {
@@ -103,8 +103,8 @@ static __noinline s32 faster_idle_faster(u32 kinds)
 }
 
 /*
- * An idle core, in the same line where CPUs are equal, else the fastest, which may be slower than @cpu: two hardware threads of a core
- * seldom do a third more than one. Negative: none.
+ * An idle core: in the same line where CPUs are equal, else the fastest. The fastest idle core may be slower than @cpu, since two
+ * hardware threads of a core seldom do a third more work than one. Negative: no core is idle.
  */
 static s32 faster_idle_core(u32 cpu)
 {
@@ -115,7 +115,7 @@ static s32 faster_idle_core(u32 cpu)
 	return faster_idle_faster(nr_kinds);
 }
 
-/* Sends what runs on a CPU to another one, that is idle, when it leaves; whether there is such a one. */
+/* Sends a CPU's running thread to the CPU @idle when the thread leaves; returns whether @idle is a CPU. */
 static __always_inline int faster_leave_for(u32 cpu, s32 idle)
 {
 	if (idle < 0)
@@ -124,26 +124,26 @@ static __always_inline int faster_leave_for(u32 cpu, s32 idle)
 	return 1;
 }
 
-/* A thread for which a CPU is too slow goes to an idle core that is faster; whether it does. */
+/* Sends a thread whose CPU is too slow to an idle core that is faster; returns whether the thread goes. */
 static __noinline int faster_go_up(u32 cpu)
 {
 	return !base_cpu_of(cpu)->wanted_by && faster_leave_for(cpu, faster_idle_faster(base_cpu_of(cpu)->kind));
 }
 
-/* The CPU that wants a thread; none, if that is not a CPU's number. */
+/* The CPU that wants a thread. A result that is no CPU's number means no CPU. */
 static __always_inline u32 faster_wanting(u32 wanted)
 {
 	return (wanted & ~(WANTED_IN_TURN | WANTED_CLAIMED)) - 1;
 }
 
-/* The thread does not come: a CPU that waits for it, and counts as busy, is woken, to go idle anew. */
+/* The thread does not come. If a CPU waits for it, that CPU counts as busy, and the kick makes the CPU go idle anew. */
 static __always_inline void faster_let_go(u32 wanted)
 {
 	if (wanted & WANTED_CLAIMED)
 		scx_bpf_kick_cpu(faster_wanting(wanted), SCX_KICK_IDLE);
 }
 
-/* A thread that has run for long, beside another one of the same core, goes to an idle core; whether it does. */
+/* Sends a thread that has long shared its core with another thread to an idle core; returns whether the thread goes. */
 static __noinline int faster_leave_core(struct task_struct *p, u32 cpu)
 {
 	return idle_may_part(cpu) && may_run_everywhere(p) && !cpu_runs_noise(cpu) &&
@@ -151,8 +151,9 @@ static __noinline int faster_leave_core(struct task_struct *p, u32 cpu)
 }
 
 /*
- * A thread on a CPU that interrupts or heat slow down goes to an idle one that is not, of the same line first, and no slower; whether it
- * does. Where real-time threads come and go there is no need: as they come it goes elsewhere.
+ * Sends a thread away from a CPU that interrupts or heat slow down, to an idle CPU that is not slowed down and no slower, in the same
+ * line first. Returns whether the thread goes. Where real-time threads come and go a thread need not leave: it goes elsewhere as they
+ * come.
  */
 static __noinline int faster_leave_slowed(struct task_struct *p, u32 cpu)
 {

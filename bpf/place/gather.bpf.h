@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Packages that sleep: while little is busy it is on the first package. The others, whose caches, fabric and memory controllers draw much
- * as long as one of their CPUs is awake, need not wake. What computes without a pause is spread, as two packages have more cache and
- * memory than one.
+ * Sleeping packages: while few CPUs are busy, their tasks are gathered on the first package. The other packages need not wake. Their
+ * caches, fabric and memory controllers draw much power as long as one of their CPUs is awake. Tasks that compute without a pause are
+ * spread over the packages, as two packages have more cache and memory than one.
  */
 #ifndef __TANDEM_PLACE_GATHER_H
 #define __TANDEM_PLACE_GATHER_H
@@ -11,10 +11,13 @@
 #include "energy.bpf.h"
 
 enum {
-	/* Of how many wake-ups one counts CPUs that are busy, and for how much that counts in the mean: powers of two. */
+	/* Of how many wakeups one counts the busy CPUs, and the shift of the mean over these counts. GATHER_SAMPLES is a power of two. */
 	GATHER_SAMPLES = 8,
 	GATHER_MEAN_SHIFT = 4,
-	/* A task that needs so much of a CPU, 0..1024, is left where it is: it may want another package's memory and cache. */
+	/*
+	 * A task that needs at least this much of a CPU, 0..1024, stays where it is: the task may want another package's memory and
+	 * cache.
+	 */
 	GATHER_LEAVES = UTIL_ONE / 2,
 };
 
@@ -28,20 +31,20 @@ struct {
 
 static const u32 gather_first;
 
-/* Up to so many busy CPUs are gathered on the first package; 0: there is nothing to gain. */
+/* Tasks are gathered on the first package while at most this many CPUs are busy; 0: gathering gains nothing. */
 u32 gather_most;
 
-/* How many CPUs have been busy of late, in 16ths; whether they are gathered. CPUs may write both at the same time, and one wins. */
+/* The mean number of busy CPUs, in 16ths, and whether tasks are gathered. CPUs may write both at the same time; one write wins. */
 u32 gather_busy;
 bool gathered;
 
-/* Whether anything is gathered: where a package that sleeps saves much, and the highest speed is not all. */
+/* Whether tasks may be gathered: where a sleeping package saves much power, and the highest speed is not the only aim. */
 static __always_inline bool gather_may(void)
 {
 	return mode != TANDEM_MODE_NONE && gather_most && preferred() != TANDEM_PREFERENCE_PERFORMANCE;
 }
 
-/* Where energy is all, what computes without a pause is gathered, too. */
+/* Where energy is the only aim, tasks that compute without a pause are gathered, too. */
 static __always_inline bool gather_saves(void)
 {
 	return preferred() == TANDEM_PREFERENCE_POWERSAVE;
@@ -53,7 +56,7 @@ static __always_inline bool gather_has(u32 cpu)
 	return !facts_of(cpu)->package;
 }
 
-/* Counts CPUs that are busy now. */
+/* Updates the mean of busy CPUs. */
 static __noinline int gather_count(void)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -68,7 +71,7 @@ static __noinline int gather_count(void)
 	return 0;
 }
 
-/* What was gathered goes back to where it came from, and its memory may be, if that is idle. */
+/* A gathered task returns to the CPU that it came from, if that CPU is idle: the task's memory may be there. */
 static __always_inline s32 gather_home(struct base_task *task)
 {
 	u32 home = task->gathered_from - 1;
@@ -78,8 +81,8 @@ static __always_inline s32 gather_home(struct base_task *task)
 }
 
 /*
- * For a task that wakes: the first package, if it comes from another one and is to be gathered; where it came from, once too much is busy
- * or it needs too much. Negative: it may stay where it is.
+ * A CPU for a task that wakes: of the first package, if the task's last CPU is on another one and the task is to be gathered. If too many
+ * CPUs are busy, or the task needs too much, the CPU that the task came from. Negative: the task may stay where it is.
  */
 static __noinline s32 gather_find(struct base_task *task, u32 prev_cpu)
 {
@@ -118,7 +121,7 @@ static s32 gather_init(void)
 	for_range(cpu, 0, nr_cpus)
 		cpus += gather_has(cpu);
 	gather_most = cpus / (smt ? 4 : 2);
-	/* Until it is known better much is taken to be busy. */
+	/* Until the mean is known, many CPUs are taken to be busy. */
 	gather_busy = gather_most << GATHER_MEAN_SHIFT;
 	return cpu_set_make(set, gather_is_of, gather_first);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * An idle CPU for a task that wakes: where it ran last, then near there, or, where CPUs differ, the fastest.
- */
+/* An idle CPU for a task that wakes: its last CPU, then one nearby, or, where CPUs differ, the fastest. */
 #ifndef __TANDEM_PLACE_IDLE_H
 #define __TANDEM_PLACE_IDLE_H
 
@@ -12,13 +10,16 @@ bool bpf_cpumask_empty(const struct cpumask *cpumask) __ksym;
 
 enum {
 	NO_CPU = 0xffff,
-	/* And less, as no error is: the task waits for a CPU that soon will be idle, this less that. */
+	/*
+	 * This value or less, which no error code is: the task waits for a CPU that will be idle soon. The CPU is IDLE_WAITS minus the
+	 * value.
+	 */
 	IDLE_WAITS = -0x10000,
-	/* What has been idle for no longer has no time for what a slower CPU has to do, ns. */
+	/* A CPU that would have been idle for no longer than this has no time for a slower CPU's task, ns. */
 	IDLE_MOMENT_NS = NSEC_PER_MSEC / 2,
 };
 
-/* Whether a core's other hardware thread runs something, and, if @part, some CPU is idle. */
+/* Whether a core's other hardware thread @sibling is busy, and, with @part, at least one CPU is idle. */
 static __always_inline bool idle_is_beside(u32 sibling, bool part)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -28,7 +29,7 @@ static __always_inline bool idle_is_beside(u32 sibling, bool part)
 	return beside;
 }
 
-/* Whether the core's other hardware thread runs something. */
+/* Whether the core's other hardware thread is busy. */
 static __always_inline bool idle_shares_core(u32 cpu)
 {
 	u32 sibling = base_cpu_of(cpu)->sibling;
@@ -36,16 +37,16 @@ static __always_inline bool idle_shares_core(u32 cpu)
 	return sibling != NO_SIBLING && idle_is_beside(sibling, false);
 }
 
-/* The same of a core of two, and some CPU is idle. */
+/* Whether the other hardware thread is busy on a core of two, and at least one CPU is idle. */
 static __always_inline bool idle_may_part(u32 cpu)
 {
 	return idle_is_beside(base_cpu_of(cpu)->sibling, true);
 }
 
-/* The line that the next new thread is to begin in. */
+/* The line in which the next new thread begins. */
 u32 next_line;
 
-/* Whether no CPU at all is idle: then there is no need to look for one among some. */
+/* Whether no CPU at all is idle. Then a search among some CPUs is needless. */
 static __always_inline bool idle_none(void)
 {
 	const struct cpumask *idle = scx_bpf_get_idle_cpumask();
@@ -55,7 +56,7 @@ static __always_inline bool idle_none(void)
 	return none;
 }
 
-/* Lines in the order in which new threads get them: of each package in turn, so that all have as many. */
+/* Lines in the order in which new threads get them. Packages take turns, so that each gets as many threads. */
 static __always_inline u32 idle_line_at(u32 number)
 {
 	u32 packages = nr_packages ?: 1;
@@ -64,8 +65,8 @@ static __always_inline u32 idle_line_at(u32 number)
 }
 
 /*
- * An idle core for a new thread, in another line than the last one's: caches and memory are best used where threads are spread, as the
- * fair class does it (sched_balance_find_dst_cpu). Negative: none there.
+ * An idle core for a new thread, in the next line after the last new thread's. Threads that are spread make the best use of caches and
+ * memory, as in the fair class (sched_balance_find_dst_cpu). Negative: the line has no idle core.
  */
 static __noinline s32 idle_pick_spread(void)
 {
@@ -76,7 +77,7 @@ static __noinline s32 idle_pick_spread(void)
 	return cpu_set_pick(bpf_map_lookup_elem(&line_sets, &line), smt ? SCX_PICK_IDLE_CORE : 0);
 }
 
-/* A CPU for a new thread where none is idle: each line, and each CPU of a line, has its turn. */
+/* A CPU for a new thread where no CPU is idle. Lines take turns, and so do the CPUs of a line. */
 static __noinline s32 idle_spread_waiting(void)
 {
 	struct line *line = line_at(idle_line_at(next_line % (nr_lines ?: 1)));
@@ -84,7 +85,7 @@ static __noinline s32 idle_spread_waiting(void)
 	return line_cpus[(line->first + __sync_fetch_and_add(&line->next, 1) % (line->nr_cpus ?: 1)) & (MAX_CPUS - 1)];
 }
 
-/* An idle CPU of a line, of an idle core first. Negative: none there. */
+/* An idle CPU of a line, of an idle core first. Negative: the line has no idle CPU. */
 static __noinline s32 idle_pick_line(u32 line)
 {
 	struct cpu_set *cpus = bpf_map_lookup_elem(&line_sets, &line);
@@ -108,7 +109,10 @@ static __always_inline s32 idle_pick_near(struct task_struct *p, s32 prev_cpu, u
 		if (cpu >= 0)
 			return cpu;
 	}
-	/* Also where the core's other thread is busy: those that a barrier lets go would all change places (turns.bpf.h moves what stays). */
+	/*
+	 * The last CPU is taken even where the core's other hardware thread is busy: otherwise threads that leave a barrier would all
+	 * change places. faster_leave_core moves a thread that shares its core for long.
+	 */
 	if (scx_bpf_test_and_clear_cpu_idle(prev_cpu))
 		return prev_cpu;
 	if (idle_none())
@@ -122,15 +126,17 @@ static __always_inline s32 idle_pick_near(struct task_struct *p, s32 prev_cpu, u
 	return cpu >= 0 ? cpu : scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 }
 
-/* On its own so that the verifier follows who counts kinds: what a key is read from, it does not. */
+/*
+ * A function of its own, so that the verifier follows the variable that counts kinds: it does not follow memory from which a key is read.
+ */
 static __noinline s32 idle_pick_kind(u32 kind, u64 flags)
 {
 	return place_pick_from(kind, flags);
 }
 
 /*
- * An idle CPU of the fastest kind that has one: of these @prev, if that is idle, or with NO_CPU any. The kernel takes another one each
- * time, which is the one that has slept for longest, and most deeply.
+ * An idle CPU of the fastest kind that has one: the CPU @prev, if it is of this kind and idle, else any of the kind. NO_CPU: any. The
+ * kernel picks a different CPU each time, which is the one that has slept longest and most deeply.
  */
 static s32 idle_pick_fastest(u32 prev, u64 flags)
 {
@@ -147,7 +153,7 @@ static s32 idle_pick_fastest(u32 prev, u64 flags)
 	return -1;
 }
 
-/* Whether a task would as soon have a CPU as a faster one. */
+/* Whether a task does as well on a CPU as on a faster one. */
 static __always_inline bool idle_suits(struct task_struct *p, struct base_cpu *bctx)
 {
 	struct task_ctx *tctx;
@@ -157,7 +163,10 @@ static __always_inline bool idle_suits(struct task_struct *p, struct base_cpu *b
 	return bctx->has_clock && (tctx = task_of(p)) && util_fits(util_to_place(&tctx->base), bctx);
 }
 
-/* An idle CPU of the kind on which a task costs least, its last one first; or it waits for one. Negative: none. */
+/*
+ * An idle CPU of the kind on which a task costs least, its last CPU first. The task may also wait for a CPU of this kind (IDLE_WAITS).
+ * Negative above IDLE_WAITS: there is none.
+ */
 static s32 idle_pick_by_energy(struct task_struct *p, s32 prev_cpu)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -175,8 +184,9 @@ static s32 idle_pick_by_energy(struct task_struct *p, s32 prev_cpu)
 }
 
 /*
- * A task that needs a fast CPU wakes, and its last one took something over a moment ago. That CPU would have been idle for a moment only, as
- * where threads wait for each other in turns: what it took over is not beside what it has to do, but in its place, and has its usual clock.
+ * A task that needs a fast CPU wakes, and its last CPU took over another task a moment ago. The CPU would have been idle for a moment
+ * only, as where threads wait for each other in turns. The task that the CPU took over then runs in place of the CPU's own task, not
+ * beside it, and gets the CPU's usual clock.
  */
 static __always_inline void idle_miss(struct base_cpu *bctx)
 {
@@ -185,9 +195,9 @@ static __always_inline void idle_miss(struct base_cpu *bctx)
 }
 
 /*
- * An idle CPU of a machine with CPUs of several kinds. A hardware thread of a busy core is worth less than a slower core: these come
- * last. A task that a slower CPU is fast enough for stays there where clocks follow utilisation, as the kernel decides by energy there
- * and only there (sched_energy_present: with schedutil).
+ * An idle CPU of a machine with CPUs of several kinds. A hardware thread of a busy core is worth less than a slower core, and comes last.
+ * A task for which a slower CPU is fast enough stays there where clocks follow utilisation: the kernel decides by energy there and only
+ * there (sched_energy_present: with schedutil).
  */
 static __always_inline s32 idle_pick_unequal(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Idle CPUs by kind, for a place and a wish.
- */
+/* Idle CPUs by kind, for a task's place and wish. */
 #ifndef __TANDEM_PLACE_KIND_H
 #define __TANDEM_PLACE_KIND_H
 
 #include "../state/kinds.bpf.h"
 
 enum {
-	/* How long a task that changed its CPU stays there, though a core of its own would be faster: long against the cost. */
+	/*
+	 * How long a task that changed its CPU stays there, although a core of its own would be faster: long against the cost of a
+	 * change, ns.
+	 */
 	PLACE_STAY_NS = 20 * NSEC_PER_MSEC,
 };
 
-/* CPUs of each kind that applications may use. */
+/* The CPUs of each kind that applications may use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__type(key, u32);
@@ -20,31 +21,31 @@ struct {
 	__uint(max_entries, MAX_KINDS);
 } kind_sets SEC(".maps");
 
-/* isolate: the CPU for operating-system noise. */
+/* isolate: the CPU that takes operating-system noise. */
 static __always_inline u32 place_os_cpu(void)
 {
 	return os_cpu < 0 ? 0 : os_cpu;
 }
 
-/* Whether applications may use some CPUs only. */
+/* Whether there are CPUs that applications may not use. */
 static __always_inline bool place_is_confined(void)
 {
 	return isolate == TANDEM_ISOLATE_DEDICATED && active & ISOLATE;
 }
 
-/* Whether a task is noise that goes to the OS CPU: not while it has to stay elsewhere. */
+/* Whether a task is noise that goes to the OS CPU. A task that has to stay on another CPU does not go. */
 static __always_inline bool place_to_os(struct task_struct *p, struct task_ctx *tctx)
 {
 	return active & ISOLATE && place_of(tctx) == PLACE_SYSTEM && may_run_on(p, place_os_cpu());
 }
 
-/* Whether a CPU takes tasks of applications, and not as a last resort. */
+/* Whether a CPU takes tasks of applications, and not only as a last resort. */
 static __always_inline bool place_likes(u32 cpu)
 {
 	return cpu_of(cpu)->isolate.takes_applications && cpu + 1 != last_resort;
 }
 
-/* Whether a CPU is of a kind, but for the OS CPU if applications stay off it. */
+/* Whether a CPU is of a kind and takes applications. The OS CPU does not count while applications stay off it. */
 static __always_inline bool place_is_of(u32 cpu, u32 number)
 {
 	return cpu_of(cpu)->kind == number && place_likes(cpu);
@@ -60,7 +61,7 @@ static s32 place_pick_from(u32 number, u64 flags)
 	return cpu_set_pick(bpf_map_lookup_elem(&kind_sets, &number), flags);
 }
 
-/* Whether a CPU shares its core with a hardware thread that runs something: then it is no faster than a slower core alone. */
+/* Whether a CPU shares its core with a busy hardware thread. If so, the CPU is no faster than a slower core alone. */
 static __always_inline bool place_shares_core(u32 cpu)
 {
 	u32 sibling = facts_of(cpu)->sibling;
@@ -69,9 +70,9 @@ static __always_inline bool place_shares_core(u32 cpu)
 }
 
 /*
- * Whether a task goes back to its last CPU although the core's other hardware thread runs something. Threads that a
- * barrier lets go wake one after the other: each would find the core of one that is about to wake idle, and all would
- * change places at every barrier. A thread that really has an idle core to go to goes there a little later.
+ * Whether a task goes back to its last CPU although the core's other hardware thread is busy. A barrier wakes its threads one after the
+ * other. Each would find the core of a thread that is about to wake idle, and all threads would change places at every barrier. A thread
+ * that really has an idle core to go to goes there a little later.
  */
 static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
@@ -80,7 +81,7 @@ static __always_inline bool place_stays(struct task_struct *p, struct task_ctx *
 	return place_likes(prev_cpu) && may_run_on(p, prev_cpu) && scx_bpf_test_and_clear_cpu_idle(prev_cpu);
 }
 
-/* A CPU in whose line a task of an application may wait: @cpu, or if that takes none, another one that the task may use. */
+/* A CPU in whose line an application's task may wait: @cpu, or another CPU that the task may use if @cpu takes no applications. */
 static __noinline u32 place_near(struct task_struct *p, u32 cpu)
 {
 	s32 at;
@@ -96,7 +97,7 @@ static __noinline u32 place_near(struct task_struct *p, u32 cpu)
 	return cpu;
 }
 
-/* An idle CPU for a task that may use some CPUs only: its own affinity counts. */
+/* An idle CPU for a task that may use some CPUs only: the CPU must be in the task's affinity. */
 static s32 place_pick_allowed(struct task_struct *p, u32 kind)
 {
 	s32 at;
@@ -110,7 +111,7 @@ static s32 place_pick_allowed(struct task_struct *p, u32 kind)
 	return -1;
 }
 
-/* An idle CPU of one kind for a task: of an idle core first, its last one first. */
+/* An idle CPU of one kind for a task: of an idle core first, the task's last CPU first. */
 static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 {
 	bool prev_fits = cpu_of(prev_cpu)->kind == kind && place_likes(prev_cpu);
@@ -130,7 +131,8 @@ static s32 place_pick_kind(struct task_struct *p, u32 kind, s32 prev_cpu)
 }
 
 /*
- * The same for a task that wishes the kind. That is its last CPU, or one where no other hardware thread uses the core: else a slower core serves the task as well, and does not slow down another one.
+ * An idle CPU for a task that wishes this kind: its last CPU, or one whose core has no other busy hardware thread. Otherwise a slower
+ * core serves the task as well, and slows no other task down.
  */
 static s32 place_pick_wished(struct task_struct *p, u32 kind, s32 prev_cpu)
 {
@@ -141,13 +143,13 @@ static s32 place_pick_wished(struct task_struct *p, u32 kind, s32 prev_cpu)
 	return place_pick_from(kind, SCX_PICK_IDLE_CORE);
 }
 
-/* The kinds in the order of a wish: from the fastest, or from the slowest. */
+/* The kind at a step in the order of a wish: from the fastest, or from the slowest. */
 static __always_inline u32 place_kind_at(u32 step, enum wish wish)
 {
 	return wish == WISH_SLOW ? nr_kinds - 1 - step : step;
 }
 
-/* An idle CPU of an idle core of whatever kind. Negative: none, or the task may use some CPUs only. */
+/* An idle CPU of an idle core, of any kind. Negative: no core is idle, or the task may use some CPUs only. */
 static s32 place_pick_core(struct task_struct *p, enum wish wish)
 {
 	s32 step, cpu;
@@ -164,7 +166,7 @@ static s32 place_pick_core(struct task_struct *p, enum wish wish)
 	return -1;
 }
 
-/* An idle CPU for a task of an application: of the fastest kind, or the slowest, first. Negative: none. */
+/* An idle CPU for an application's task: of the fastest kind first, or of the slowest. Negative: no CPU is idle. */
 static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish wish)
 {
 	bool prev_fits = wish == WISH_ANY && place_likes(prev_cpu) && may_run_on(p, prev_cpu);
@@ -191,7 +193,7 @@ static s32 place_pick_application(struct task_struct *p, s32 prev_cpu, enum wish
 	return -1;
 }
 
-/* Makes all sets; kinds and what CPUs take are known by now. */
+/* Makes all sets. Call it once CPUs have their kinds, and isolate has said which CPUs take applications. */
 static s32 place_init(void)
 {
 	s32 number, err;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * A task that wakes takes the CPU of one with a later deadline.
- */
+/* A task that wakes preempts a running task with a later deadline. */
 #ifndef __TANDEM_PLACE_PREEMPT_H
 #define __TANDEM_PLACE_PREEMPT_H
 
@@ -9,22 +7,22 @@
 #include "../queues/vclock.bpf.h"
 
 enum {
-	/* How much earlier a deadline must be, ns: what a switch to and fro costs at most. */
+	/* How much earlier a deadline must be, ns: the highest cost of a switch to another task and back. */
 	PREEMPT_MARGIN = NSEC_PER_MSEC / 4,
-	/* The same on another CPU than its last one, where its data are not. */
+	/* How much earlier a deadline must be on another CPU than the task's last one, whose caches do not have the task's data, ns. */
 	PREEMPT_MARGIN_AWAY = NSEC_PER_MSEC,
-	/* How often a CPU may be taken, ns, and how many times it may be at once. */
+	/* How often a CPU may be preempted, ns, and how many times in a row at once. */
 	PREEMPT_EVERY = NSEC_PER_MSEC / 4,
 	PREEMPT_AT_ONCE = 4,
 };
 
-/* The CPUs that run something of the idle class, 64 to a word. */
+/* The CPUs that run a task of the idle class, 64 to a word. */
 u64 idle_class_cpus[MAX_CPUS / 64];
 
-/* Whether any does, about: how many do. */
+/* About how many CPUs run a task of the idle class. */
 s32 nr_idle_class_cpus;
 
-/* Notes that what runs on a CPU is of the idle class now, or of another one. */
+/* Notes whether a CPU's running task is of the idle class now. */
 static __noinline void preempt_change_class(struct base_cpu *bctx, bool idles)
 {
 	u32 cpu = bctx->number;
@@ -34,7 +32,10 @@ static __noinline void preempt_change_class(struct base_cpu *bctx, bool idles)
 	__sync_fetch_and_add(&nr_idle_class_cpus, idles ? 1 : -1);
 }
 
-/* A CPU that runs something of the idle class and that a task may have: the first one of a word, from @prev_cpu's on. Negative: none. */
+/*
+ * A CPU that runs a task of the idle class and that a task may use: the first CPU of a word, from the word of @prev_cpu on. Negative:
+ * there is none.
+ */
 static s32 preempt_idle_class(struct task_struct *p, s32 prev_cpu)
 {
 	u32 words = (nr_cpus + 63) / 64;
@@ -56,8 +57,8 @@ static s32 preempt_idle_class(struct task_struct *p, s32 prev_cpu)
 }
 
 /*
- * Whether a CPU may be taken once more (a token bucket). Where many tasks wake each other at once, as with messages, each would take the
- * CPU of what goes on to wake the next one.
+ * Whether a CPU may be preempted once more (a token bucket). Where many tasks wake each other at once, as with messages, each task would
+ * preempt the one that is about to wake the next.
  */
 static __noinline bool preempt_is_time(struct base_cpu *bctx)
 {
@@ -71,7 +72,7 @@ static __noinline bool preempt_is_time(struct base_cpu *bctx)
 	return true;
 }
 
-/* Whether what is due at @deadline takes a CPU from what runs there. */
+/* Whether a task with the deadline @deadline preempts a CPU's running task. */
 static __always_inline bool preempt_may(u64 deadline, u32 cpu, u64 margin)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -79,7 +80,9 @@ static __always_inline bool preempt_may(u64 deadline, u32 cpu, u64 margin)
 	return bctx->idles || (vtime_before(deadline + margin, bctx->deadline) && preempt_is_time(bctx));
 }
 
-/* How much earlier a task must be due to take another CPU than its last one: 1 ms, of its own work if that is more. */
+/*
+ * How much earlier a task's deadline must be to take another CPU than its last one: 1 ms, or 1 ms of the task's own work if that is more.
+ */
 static __always_inline u64 preempt_margin_away(struct base_task *task)
 {
 	u64 own = task->credit / (CREDIT_NS / PREEMPT_MARGIN_AWAY);
@@ -87,15 +90,15 @@ static __always_inline u64 preempt_margin_away(struct base_task *task)
 	return own > PREEMPT_MARGIN_AWAY ? own : PREEMPT_MARGIN_AWAY;
 }
 
-/* Whether a task takes no CPU from others. */
+/* Whether a task never preempts others. */
 static __always_inline bool preempt_never(struct task_struct *p, struct base_task *task)
 {
 	return task->idles || p->policy == SCHED_BATCH;
 }
 
 /*
- * The CPU that a task takes: one of the idle class, else its last one, else another of the same line, if what runs there is due later.
- * Negative: none. To look at two is nearly as good as to look at all.
+ * The CPU that a task takes. CPUs that run the idle class come first, then the task's last CPU, then another CPU of its line. The last
+ * two must run a task with a later deadline. Negative: there is none. A look at two CPUs is nearly as good as a look at all.
  */
 static __always_inline s32 preempt_pick(struct task_struct *p, struct base_task *task, s32 prev_cpu)
 {
@@ -119,7 +122,7 @@ static __always_inline s32 preempt_pick(struct task_struct *p, struct base_task 
 		if (!may_run_on(p, cpu) || !preempt_may(deadline, cpu, preempt_margin_away(task)))
 			return -1;
 	}
-	/* The next task that wakes is not to take it again. */
+	/* The next task that wakes is not to take this CPU again. */
 	base_cpu_of(cpu)->deadline = deadline;
 	return cpu;
 }

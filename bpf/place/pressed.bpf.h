@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * An idle CPU while some are under pressure (pressure.bpf.h): these come after the others of their kind.
- */
+/* An idle CPU while some CPUs are under pressure (pressure.bpf.h): these come after the others of their kind. */
 #ifndef __TANDEM_PLACE_PRESSED_H
 #define __TANDEM_PLACE_PRESSED_H
 
 #include "idle.bpf.h"
 
-/* An idle CPU of a kind, one under pressure last. Negative: none. */
+/* An idle CPU of a kind, one under pressure last. Negative: no CPU is idle. */
 static __noinline s32 pressed_pick_kind(u32 kind)
 {
 	s32 cpu = place_pick_from(kind, 0);
@@ -15,7 +13,10 @@ static __noinline s32 pressed_pick_kind(u32 kind)
 	return cpu >= 0 ? cpu : cpu_set_pick(bpf_map_lookup_elem(&pressed_sets, &kind), 0);
 }
 
-/* An idle CPU for what may run everywhere, in @line where CPUs are equal: of an idle core first, and of the fastest kind. Negative: none. */
+/*
+ * An idle CPU for a task that may run everywhere: in @line where CPUs are equal, of an idle core first, and of the fastest kind.
+ * Negative: no CPU is idle.
+ */
 static __noinline s32 pressed_pick_any(u32 line)
 {
 	s32 kind, cpu = -1;
@@ -40,7 +41,7 @@ static __noinline s32 pressed_pick_any(u32 line)
 	return cpu;
 }
 
-/* An idle CPU for what may use some CPUs only: one under pressure if a second look finds no other. Negative: none. */
+/* An idle CPU for a task that may use some CPUs only: one under pressure if a second search finds no other. Negative: no CPU is idle. */
 static __always_inline s32 pressed_pick_allowed(struct task_struct *p)
 {
 	s32 cpu = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0), other;
@@ -50,12 +51,12 @@ static __always_inline s32 pressed_pick_allowed(struct task_struct *p)
 	other = scx_bpf_pick_idle_cpu(p->cpus_ptr, 0);
 	if (other < 0)
 		return cpu;
-	/* The other one counts as busy by now: it is woken, to go idle anew. */
+	/* The first CPU counts as busy by now. The kick makes that CPU go idle anew. */
 	scx_bpf_kick_cpu(cpu, SCX_KICK_IDLE);
 	return other;
 }
 
-/* Whether a task stays on its last CPU, if that is idle, as it would without pressure elsewhere. */
+/* Whether a task stays on its last CPU, if that is idle, as the task would with no CPU under pressure. */
 static __always_inline bool pressed_stays(struct task_struct *p, struct base_cpu *prev)
 {
 	if (prev->pressed || idle_shares_core(prev->number))
@@ -63,7 +64,7 @@ static __always_inline bool pressed_stays(struct task_struct *p, struct base_cpu
 	return idle_suits(p, prev);
 }
 
-/* An idle CPU of a package or a kind where a task costs little. Negative: none, or power does not decide. */
+/* An idle CPU of a package or a kind where a task costs little energy. Negative: there is none, or power does not decide. */
 static __noinline s32 pressed_pick_by_energy(struct task_struct *p, s32 prev_cpu)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -81,7 +82,7 @@ static __noinline s32 pressed_pick_by_energy(struct task_struct *p, s32 prev_cpu
 	return place_pick_from(kind, 0);
 }
 
-/* For a task that wakes. Negative: none. */
+/* An idle CPU for a task that wakes. Negative: there is none. */
 static __noinline s32 pressed_pick(struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
 	struct base_cpu *prev = base_cpu_of(prev_cpu);

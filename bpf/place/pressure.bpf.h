@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pressure: what real-time and deadline threads, interrupts, a host and heat take of a CPU.
+ * Pressure: the capacity that real-time and deadline threads, interrupts, a hypervisor's host and heat take of a CPU.
  *
- * It is the kernel's own (scale_rt_capacity of kernel/sched/fair.c), read from run queues. A CPU glances at itself every few ticks, and as
- * a real-time thread takes it; where something is taken of CPUs busy ones look at one more, as idle ones have no ticks. A CPU that has much
- * less left than another of its kind is under pressure: it is taken out of the sets among which idle CPUs are looked for, and comes after
- * the others (pressed.bpf.h). So choices cost nothing where there is no pressure.
+ * The pressure is the kernel's own (scale_rt_capacity of kernel/sched/fair.c), read from run queues. A CPU looks at itself every few
+ * ticks, and when a real-time thread takes it. Where some CPUs have pressure, busy CPUs also look at one other CPU, as idle CPUs have no
+ * ticks. A CPU with much less capacity left than another of its kind is under pressure. The CPU then leaves the sets in which idle CPUs
+ * are sought, and comes after the others (pressed.bpf.h). So choices cost nothing where there is no pressure.
  *
- * What real-time threads take does not make a CPU slower while it is idle: what runs as they come goes elsewhere. Interrupts and heat do:
- * where CPUs differ such a CPU is of the kind that it is no faster than, and what computes there leaves it.
+ * Real-time threads do not make an idle CPU slower: as they come, the running task goes elsewhere. Interrupts and heat do make an idle
+ * CPU slower. Where CPUs differ, a slowed CPU counts as the kind that it is no faster than, and a thread that computes there leaves the
+ * CPU.
  */
 #ifndef __TANDEM_PLACE_PRESSURE_H
 #define __TANDEM_PLACE_PRESSURE_H
@@ -17,27 +18,30 @@
 
 enum {
 	/*
-	 * When a CPU looks at itself: at ticks at which what runs has had so much, ns, that none of these bits is set. With ticks of any
-	 * length that is one of eight, and there is no need to count them.
+	 * When a CPU looks at itself: at ticks at which the running task's total CPU time, ns, has none of these bits set. That is one of
+	 * eight ticks, whatever their length, and needs no counter.
 	 */
 	PRESSURE_TICKS = 7 << 22,
-	/* How far another look is off that nobody but who wakes could take, ns. */
+	/*
+	 * The time from a look at another CPU to the next, ns. An idle CPU has no ticks to look at itself: a wakeup or another CPU's tick
+	 * looks at it.
+	 */
 	PRESSURE_NEXT_NS = 8 * NSEC_PER_MSEC,
-	/* What interrupts take of an idle CPU nobody counts: it is taken for as much for so long, ns. */
+	/* No kernel figure tells how much interrupts take of an idle CPU. For this long the last figure is taken to hold, ns. */
 	PRESSURE_IRQ_NS = 512 * NSEC_PER_MSEC,
-	/* Of UTIL_ONE: a smaller share is none, and a smaller change makes no difference. */
+	/* Of UTIL_ONE: a smaller share counts as none, and a smaller change makes no difference. */
 	PRESSURE_STEP = UTIL_ONE / 16,
-	/* How much more must be taken than of another CPU of the kind, for a CPU to come to be under pressure, and to stay so. */
+	/* By how much a CPU's taken share must exceed the least one of its kind, for pressure to begin, and to go on. */
 	PRESSURE_BEGINS = UTIL_ONE * 3 / 16,
 	PRESSURE_STAYS = UTIL_ONE / 8,
 };
 
-/* What is known of a CPU. Whoever looks writes it, one at a time. */
+/* A CPU's last look. The CPU that looks writes it; `busy` keeps other CPUs out. */
 struct pressure {
 	u32 busy;
-	/* Of UTIL_ONE: what interrupts and heat take of its capacity. */
+	/* Share of the capacity that interrupts and heat take, of UTIL_ONE. */
 	u16 slowed;
-	/* When the kernel had brought its figures up to date by its own clock, and when that was seen, ns. */
+	/* When the kernel updated its figures, by the kernel's clock, and when a look first saw that update, ns. */
 	u64 rt_stamp;
 	u64 rt_seen;
 	u64 irq_stamp;
@@ -46,15 +50,15 @@ struct pressure {
 
 struct pressure pressures[MAX_CPUS];
 
-/* The least that is taken of a CPU of a kind. */
+/* The least share that is taken of any CPU of a kind. */
 u16 pressure_least[MAX_KINDS];
 
 /* The performance of a kind's fastest CPU. */
 u32 kind_performance[MAX_KINDS];
 
-/* How an idle CPU is found. */
+/* Ways to find an idle CPU. */
 enum idle_way {
-	/* As the kernel does it. */
+	/* As the kernel finds it. */
 	IDLE_ANY,
 	/* Where there are several lines. */
 	IDLE_NEAR,
@@ -64,16 +68,16 @@ enum idle_way {
 	IDLE_PRESSED,
 };
 
-/* That; and while none is under pressure. */
+/* The way in use, and the way while no CPU is under pressure. */
 u8 idle_way;
 u8 idle_way_free;
 
-/* Of how many CPUs something is taken, and which, 64 to a word; and how many are under pressure. */
+/* How many CPUs have a taken share, and which CPUs, 64 to a word. How many CPUs are under pressure. */
 s32 nr_taken;
 u64 taken_cpus[MAX_CPUS / 64];
 s32 nr_pressed;
 
-/* When one of these was last looked at by another one, ns, and which is the next. */
+/* When a CPU last looked at one of these, ns, and the next CPU to look at. */
 u64 pressure_looked_at;
 u32 pressure_next;
 
@@ -93,7 +97,7 @@ struct {
 	__uint(max_entries, MAX_KINDS);
 } pressed_sets SEC(".maps");
 
-/* Where firmware tells of limits; and where cooling devices do. */
+/* Capacity that firmware's limits take, and capacity that cooling devices take. */
 extern const unsigned long hw_pressure __ksym __weak;
 extern const unsigned long cpufreq_pressure __ksym __weak;
 
@@ -104,7 +108,7 @@ static __always_inline struct pressure *pressure_of(u32 cpu)
 	return &pressures[cpu & (MAX_CPUS - 1)];
 }
 
-/* Two CPUs may change the number at once: each look makes good what the other one's left. */
+/* Two CPUs may change the number at once; each look corrects the way that the other left. */
 static __always_inline void pressure_choose_way(void)
 {
 	u8 way = nr_pressed > 0 ? IDLE_PRESSED : idle_way_free;
@@ -113,13 +117,13 @@ static __always_inline void pressure_choose_way(void)
 		idle_way = way;
 }
 
-/* @value, or @most if that is less. */
+/* The lower of @value and @most. */
 static __always_inline u32 pressure_at_most(u64 value, u32 most)
 {
 	return value < most ? value : most;
 }
 
-/* Capacity that a limit on clocks takes. That of firmware is a mean, which the kernel keeps while the CPU is busy. */
+/* Capacity that a limit on clocks takes. The figure for firmware is a mean, which the kernel updates while the CPU is busy. */
 static __always_inline u32 pressure_heat(struct rq *rq, u32 cpu, u32 capacity)
 {
 	const unsigned long *limits = bpf_ksym_exists(&cpufreq_pressure) ? bpf_per_cpu_ptr(&cpufreq_pressure, cpu) : 0;
@@ -131,7 +135,7 @@ static __always_inline u32 pressure_heat(struct rq *rq, u32 cpu, u32 capacity)
 	return pressure_at_most(heat > other ? heat : other, capacity);
 }
 
-/* What real-time and deadline threads use. The kernel lets it fall as it has something to do on the CPU; here it falls by time. */
+/* Utilisation by real-time and deadline threads. In the kernel it decays when the CPU has work to do; here it decays by time. */
 static __always_inline u32 pressure_above(struct rq *rq, struct pressure *known, u64 now)
 {
 	u64 stamp = rq->avg_rt.last_update_time + rq->avg_dl.last_update_time;
@@ -147,7 +151,7 @@ static __always_inline u32 pressure_above(struct rq *rq, struct pressure *known,
 	return util_decayed(used, now - known->rt_seen);
 }
 
-/* What interrupts use, and a host (CONFIG_IRQ_TIME_ACCOUNTING, CONFIG_PARAVIRT_TIME_ACCOUNTING). */
+/* Utilisation by interrupts and a hypervisor's host (CONFIG_IRQ_TIME_ACCOUNTING, CONFIG_PARAVIRT_TIME_ACCOUNTING). */
 static __always_inline u32 pressure_irq(struct rq *rq, struct pressure *known, u64 now)
 {
 	u64 stamp;
@@ -166,7 +170,7 @@ static __always_inline u32 pressure_irq(struct rq *rq, struct pressure *known, u
 	return now - known->irq_seen < PRESSURE_IRQ_NS ? used : 0;
 }
 
-/* Takes a CPU into the sets where it belongs, or out of these. */
+/* Puts a CPU into its sets, or takes the CPU out of them. */
 static __noinline int pressure_place(struct base_cpu *bctx, bool belongs)
 {
 	u32 cpu = bctx->number, line = bctx->line, kind = bctx->kind;
@@ -184,7 +188,7 @@ static __noinline int pressure_place(struct base_cpu *bctx, bool belongs)
 	return 0;
 }
 
-/* The kind that a CPU is of with so much performance left: no slower than its own but for those that it is no faster than. */
+/* The kind of a CPU with only @performance left: its own, or the slowest slower kind that the CPU is not much faster than. */
 static __always_inline u32 pressure_kind(u32 own, u32 performance)
 {
 	u32 kind = own;
@@ -199,13 +203,13 @@ static __always_inline u32 pressure_kind(u32 own, u32 performance)
 	return kind;
 }
 
-/* What is left of a CPU's performance. */
+/* The performance that is left of a CPU. */
 static __always_inline u32 pressure_left(u32 cpu, u32 taken)
 {
 	return facts_of(cpu)->performance * (UTIL_ONE - taken) >> 10;
 }
 
-/* Makes of a CPU what it is by now. */
+/* Updates a CPU's sets, its kind and its limits after a look. */
 static __noinline int pressure_apply(struct base_cpu *bctx, bool pressed)
 {
 	u32 cpu = bctx->number, own = cpu_of(cpu)->kind;
@@ -226,7 +230,7 @@ static __noinline int pressure_apply(struct base_cpu *bctx, bool pressed)
 	return 0;
 }
 
-/* The least that is taken of a CPU of a kind, looked for anew. */
+/* Finds the least share that is taken of any CPU of a kind. */
 static __noinline int pressure_find_least(u32 kind)
 {
 	u32 least = UTIL_ONE;
@@ -242,7 +246,7 @@ static __noinline int pressure_find_least(u32 kind)
 	return 0;
 }
 
-/* Sets what is taken of a CPU. */
+/* Sets the share that is taken of a CPU. */
 static __always_inline void pressure_set(struct base_cpu *bctx, u32 taken)
 {
 	u32 cpu = bctx->number;
@@ -259,7 +263,7 @@ static __always_inline bool pressure_differs(u32 one, u32 other)
 	return (one > other ? one - other : other - one) >= PRESSURE_STEP;
 }
 
-/* Notes what is taken of a CPU, of UTIL_ONE; whether that makes a difference. */
+/* Notes the share that is taken of a CPU, of UTIL_ONE; returns whether the share changed enough to make a difference. */
 static __always_inline bool pressure_note(struct base_cpu *bctx, struct pressure *known, u32 kind, u32 taken, u32 slowed)
 {
 	u32 before = bctx->taken;
@@ -285,7 +289,9 @@ static __always_inline bool pressure_has(struct base_cpu *bctx, u32 kind)
 	return more >= (bctx->pressed ? PRESSURE_STAYS : PRESSURE_BEGINS);
 }
 
-/* Looks at a CPU, as scale_rt_capacity does. Of its capacity counts what its clocks were allowed as the scheduler came. */
+/*
+ * Looks at a CPU, as scale_rt_capacity does. The whole capacity is the one at the clocks that were allowed when the scheduler was loaded.
+ */
 static __always_inline void pressure_update(struct rq *rq, struct base_cpu *bctx, struct pressure *known)
 {
 	u32 cpu = bctx->number, kind = cpu_of(cpu)->kind;
@@ -309,7 +315,7 @@ static __always_inline void pressure_update(struct rq *rq, struct base_cpu *bctx
 		pressure_apply(bctx, pressed);
 }
 
-/* The same, if no other CPU does so, and the CPU is there. */
+/* Looks at a CPU, unless another CPU is doing so or the CPU has gone. */
 static __noinline int pressure_look(u32 cpu)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -326,7 +332,7 @@ static __noinline int pressure_look(u32 cpu)
 	return 0;
 }
 
-/* Looks at one of the CPUs of which something is taken, each in its turn. */
+/* Looks at one of the CPUs that have a taken share; these take turns. */
 static __noinline int pressure_look_around(void)
 {
 	u32 words = (nr_cpus + 63) / 64, next = pressure_next;
@@ -350,7 +356,7 @@ static __noinline int pressure_look_around(void)
 	return 0;
 }
 
-/* What is used of this CPU, and missing, by the kernel's latest figures: less than PRESSURE_STEP is nothing. */
+/* The capacity that is taken of this CPU by the kernel's latest figures. Less than PRESSURE_STEP counts as nothing. */
 static __always_inline u64 pressure_glance(void)
 {
 	const unsigned long *limits = bpf_ksym_exists(&cpufreq_pressure) ? bpf_this_cpu_ptr(&cpufreq_pressure) : 0;
@@ -366,8 +372,8 @@ static __always_inline u64 pressure_glance(void)
 }
 
 /*
- * Something is taken of a CPU: of this one, or of another one that may be idle. Mechanisms choose CPUs by sets that have all of a kind, and
- * do without.
+ * Looks at this CPU, or at another one that may be idle, as some CPU has a taken share. Mechanisms choose CPUs by sets that have all CPUs
+ * of a kind, and do without pressure.
  */
 static __noinline int pressure_look_again(u64 used)
 {
@@ -382,7 +388,7 @@ static __noinline int pressure_look_again(u64 used)
 	return 0;
 }
 
-/* A CPU looks at itself. */
+/* Makes this CPU look at itself. */
 static __noinline int pressure_look_here(void)
 {
 	u64 used = pressure_glance();
@@ -392,14 +398,14 @@ static __noinline int pressure_look_here(void)
 	return 0;
 }
 
-/* A real-time thread takes a CPU: nothing that runs there can be preempted, or waits for the end of a slice. */
+/* A real-time thread takes a CPU: there is no task to preempt there, and no slice whose end is worth waiting for. */
 static __always_inline void pressure_released(u32 cpu)
 {
 	base_cpu_of(cpu)->deadline = 0;
 	pressure_look_here();
 }
 
-/* A CPU is about to go: nothing is taken of it when it comes again. */
+/* A CPU is about to go offline. When it comes back, no share of it is taken. */
 static __always_inline void pressure_forget(u32 cpu)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
@@ -411,7 +417,7 @@ static __always_inline void pressure_forget(u32 cpu)
 	pressure_choose_way();
 }
 
-/* At first no CPU is. */
+/* Whether a CPU is under pressure, for the sets' first members: at first no CPU is. */
 static __always_inline bool pressure_is_of(u32 cpu, u32 kind)
 {
 	return base_cpu_of(cpu)->pressed && base_cpu_of(cpu)->kind == kind;
@@ -422,7 +428,7 @@ static s32 pressure_make_set(u32 kind)
 	return cpu_set_make(bpf_map_lookup_elem(&pressed_sets, &kind), pressure_is_of, kind);
 }
 
-/* After util_init. */
+/* Call after util_init. */
 static s32 pressure_init(void)
 {
 	s32 at, err;

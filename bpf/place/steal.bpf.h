@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From line to line: a CPU takes what is owed a turn in another line, and whatever waits there if it has nothing to do; what wakes is
- * queued where fewer wait of two lines; a fast CPU takes from slow ones.
+ * From line to line: a CPU takes tasks that are owed a turn in another line, and any waiting task of another line if it has no task to
+ * run. A task that wakes is queued in the one of two lines where fewer tasks wait. A fast CPU takes running tasks from slow ones.
  */
 #ifndef __TANDEM_PLACE_STEAL_H
 #define __TANDEM_PLACE_STEAL_H
@@ -10,7 +10,7 @@
 #include "../queues/waiting.bpf.h"
 
 enum {
-	/* How many tasks are looked at in another line. */
+	/* How many waiting tasks a CPU looks at in another line. */
 	STEAL_MOST = 4,
 };
 
@@ -19,7 +19,7 @@ static __always_inline u32 steal_random_line(void)
 	return bpf_get_prandom_u32() % (nr_lines ?: 1);
 }
 
-/* How many wait in a line for each of its CPUs, of 1024 where all are as fast as the fastest; in 16ths. */
+/* How many tasks wait in a line for each of its CPUs, in 16ths. CPUs count by their performance, the fastest as one. */
 static __always_inline u64 steal_load(u32 number, u32 more)
 {
 	if (!line_turning(line_at(number)))
@@ -27,7 +27,7 @@ static __always_inline u64 steal_load(u32 number, u32 more)
 	return ((u64)scx_bpf_dsq_nr_queued(QUEUE_LINE | number) + more) * (16 * 1024) / (line_at(number)->performance ?: 1);
 }
 
-/* The line of several in which a task is to wait: its own, unless in another one, taken at random, far fewer do. */
+/* The line in which a task is to wait, where there are several: its own, unless far fewer tasks wait in a line taken at random. */
 static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
 {
 	u32 other;
@@ -35,17 +35,17 @@ static __noinline u32 steal_line_for(struct task_struct *p, u32 home)
 	if (scx_bpf_dsq_nr_queued(QUEUE_LINE | home) < line_turning(line_at(home)) || !may_run_everywhere(p))
 		return home;
 	other = steal_random_line();
-	/* A quarter of a task less for each CPU, so that tasks do not change places for nothing. */
+	/* The other line must be shorter by a quarter of a task for each CPU, so that tasks do not change places for nothing. */
 	return other != home && line_at(other)->nr_cpus && steal_load(other, line_at(other)->nr_cpus / 4) < steal_load(home, 0) ? other : home;
 }
 
 /*
- * A line that may owe turns more than others do, as a tick found. Tasks that wait for the fastest CPUs of several kinds do as much as others,
- * unless a serial phase holds these CPUs.
+ * A line that may owe more turns than others, as found at a tick. Lines of the fastest kind do not count, as their tasks get as much work
+ * done as others, unless a serial phase holds these CPUs.
  */
 u32 owing_line;
 
-/* At a tick with something waiting: notes the CPU's line, if it is behind the one that is noted. */
+/* At a tick with a waiting task: notes the CPU's line, if that line's clock is behind the noted line's. */
 static __always_inline void steal_note_owing(struct base_cpu *bctx)
 {
 	struct line *line = line_at(bctx->line);
@@ -58,8 +58,8 @@ static __always_inline void steal_note_owing(struct base_cpu *bctx)
 }
 
 /*
- * A line where what is about to go on is ahead of all by a quarter of what it takes at once, of one that is noted and one drawn at random;
- * else the CPU's own. A line's clock does not tell how far tasks are that may run on some CPUs only.
+ * A line whose tasks are behind the task that is about to go on, by a quarter of its request at least. The line is the noted one or one
+ * drawn at random; else the CPU's own. A line's clock does not tell how far tasks are that may run on some CPUs only.
  */
 static __always_inline u32 steal_behind(struct base_cpu *bctx, struct base_task *task)
 {
@@ -70,13 +70,13 @@ static __always_inline u32 steal_behind(struct base_cpu *bctx, struct base_task 
 	return task->set || vtime_before(line_at(other)->vtime + least, task->vtime) ? other : bctx->line;
 }
 
-/* Whether a task that waits is owed the turn of one that weighs no more, has @leeway, and is due at @place. */
+/* Whether a waiting task is owed the turn of a task that weighs no more, has @leeway, and is due at @place. */
 static __always_inline bool steal_is_owed(struct task_struct *p, u64 place, u64 leeway, u64 apart)
 {
 	u64 own = waiting_leeway(p->scx.slice);
 	struct task_ctx *tctx;
 
-	/* It woke, and its slice does not tell. */
+	/* The task woke, and its slice does not tell its leeway. */
 	if (!own) {
 		tctx = task_of(p);
 		if (!tctx)
@@ -85,11 +85,14 @@ static __always_inline bool steal_is_owed(struct task_struct *p, u64 place, u64 
 	}
 	if (own > leeway || !vtime_before(p->scx.dsq_vtime + own, place))
 		return false;
-	/* Clocks are coarse beside what weighs much: that may only wait for the end of a lighter thread's turn, in its own line. */
+	/*
+	 * Clocks are coarse beside a task of great weight. That task may only be waiting for the end of a lighter thread's turn, in its
+	 * own line.
+	 */
 	return own == leeway || vtime_before(p->scx.dsq_vtime + own / 2 + apart, place);
 }
 
-/* Whether threads of equal weight do as much in another line as in a CPU's own, since that one's CPUs are faster. */
+/* Whether threads of equal weight get as much done in another line as in a CPU's own, since the other line's CPUs are faster. */
 static __always_inline bool steal_is_as_much(struct base_cpu *bctx, u32 other)
 {
 	struct line *line = line_at(other);
@@ -97,7 +100,7 @@ static __always_inline bool steal_is_as_much(struct base_cpu *bctx, u32 other)
 	return bctx->has_others && much_faster(line->speed, line_at(bctx->line)->speed) && line_turning(line);
 }
 
-/* Takes one of the first that wait in another line, if that is owed the turn; whether there was one. */
+/* Takes one of the first tasks that wait in another line, if the task is owed the turn; returns whether a task was taken. */
 static __noinline int steal_due(struct base_cpu *bctx, u32 other, u64 place, u64 leeway)
 {
 	u64 apart = line_at(bctx->line)->vtime - line_at(other)->vtime;
@@ -118,7 +121,7 @@ static __noinline int steal_due(struct base_cpu *bctx, u32 other, u64 place, u64
 	return taken;
 }
 
-/* A CPU in whose line nothing waits takes from another one: that one's time holds here, too. */
+/* A CPU whose own line is empty takes a task from another line. That line's virtual time holds here, too. */
 static __always_inline bool steal_from(struct base_cpu *bctx, u32 other)
 {
 	struct line *line = line_at(bctx->line);
@@ -131,7 +134,7 @@ static __always_inline bool steal_from(struct base_cpu *bctx, u32 other)
 	return true;
 }
 
-/* Takes the first task that waits in one of two lines, the longer first, or where another CPU has said. */
+/* Takes the first waiting task of one of two lines, the longer one first, or of the line that another CPU has named. */
 static __noinline int steal_from_lines(struct base_cpu *bctx)
 {
 	u32 home = bctx->line, one, other, at_one, at_other;
@@ -149,7 +152,7 @@ static __noinline int steal_from_lines(struct base_cpu *bctx)
 	return steal_from(bctx, other) || (at_one && steal_from(bctx, one));
 }
 
-/* The same of the idle class, where nothing else waits. */
+/* Takes a waiting task of the idle class from another line, where no other task waits. */
 static __noinline int steal_idle_class(struct base_cpu *bctx)
 {
 	u32 home = bctx->line, at = bctx->look_at, one = steal_random_line();
@@ -163,13 +166,13 @@ static __noinline int steal_idle_class(struct base_cpu *bctx)
 	return line_idle_waits(one) && dsq_move_to_local(QUEUE_LINE_IDLE | one);
 }
 
-/* How much a CPU's thread deserves a faster one, by what mechanisms say of it. */
+/* How much a CPU's thread deserves a faster CPU, by the mechanisms' knowledge of the thread. */
 static __always_inline u32 steal_merit(struct cpu_ctx *cctx)
 {
 	return cctx->rank == RANK_SERIAL ? 3 : cctx->longest.is_long ? 2 : 1;
 }
 
-/* The first word that says of a misfit; on machines of up to 64 CPUs there is no other. */
+/* The first word of misfit_cpus that has a misfit; machines of up to 64 CPUs have one word only. */
 static __always_inline u32 steal_misfit_word(void)
 {
 	s32 word;
@@ -183,13 +186,13 @@ static __always_inline u32 steal_misfit_word(void)
 	return 0;
 }
 
-/* The CPU that is so many in cpus_by_speed before the last one. */
+/* The CPU with this slowness: the position in cpus_by_speed, counted from the slowest. */
 static __always_inline struct base_cpu *steal_at(u32 slowness)
 {
 	return base_cpu_of(cpus_by_speed[(nr_cpus - 1 - slowness) & (MAX_CPUS - 1)]);
 }
 
-/* The CPU of the slowest kind below @kind whose thread may come from there. None: 0. */
+/* The slowest CPU of a slower kind than @kind whose thread may come from there. 0: there is none. */
 static __always_inline struct base_cpu *steal_find_misfit(u32 kind)
 {
 	u32 word = steal_misfit_word();
@@ -199,13 +202,13 @@ static __always_inline struct base_cpu *steal_find_misfit(u32 kind)
 	if (!bits)
 		return 0;
 	bctx = steal_at(word * 64 + lowest_bit(bits));
-	/* It goes already: the next one. */
+	/* This CPU's thread is leaving already: the next CPU. */
 	if (bctx->wanted_by && bits & (bits - 1))
 		bctx = steal_at(word * 64 + lowest_bit(bits & (bits - 1)));
 	return bctx->misfit && bctx->kind > kind && !bctx->wanted_by ? bctx : 0;
 }
 
-/* The same by merit, where mechanisms know of some. */
+/* The same search, by the threads' merit, where mechanisms know merits. */
 static __always_inline struct base_cpu *steal_find_best(u32 kind)
 {
 	struct base_cpu *best = 0;
@@ -225,7 +228,7 @@ static __always_inline struct base_cpu *steal_find_best(u32 kind)
 	return best;
 }
 
-/* Makes a thread that a slower CPU is too slow for come to @cpu, which is about to be idle. */
+/* Brings a misfit from a slower CPU to @cpu, which is about to go idle. */
 __noinline int steal_misfit(s32 cpu)
 {
 	u32 kind = base_cpu_of(cpu)->kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Age: what has waited for AGE_MOST_MS runs next, whatever its deadline. By weight alone a wait has no bound, as nice 19 beside two of
- * nice -20 would wait for 47 s; the kernel ejects a scheduler that lets a task wait for 30 s.
+ * Age: a task that has waited for AGE_MOST_MS runs next, whatever its deadline. By weight alone a wait has no bound: a task of nice 19
+ * beside two of nice -20 would wait for 47 s. The kernel ejects a scheduler that lets a task wait for 30 s.
  */
 #ifndef __TANDEM_QUEUES_AGE_H
 #define __TANDEM_QUEUES_AGE_H
@@ -10,13 +10,13 @@
 
 enum {
 	AGE_MOST_MS = 5000,
-	/* A CPU looks every so many ticks, a power of two: once in 0.13 to 1.3 s. */
+	/* A CPU looks for aged tasks after this many ticks, a power of two: once in 0.13 to 1.3 s. */
 	AGE_TICKS = 128,
-	/* How many tasks it looks at in a queue, from the one that is due last. */
+	/* How many tasks the CPU looks at in a queue, from the task that is due last. */
 	AGE_LOOKS = 4096,
 };
 
-/* A moment on both clocks, ns and ticks: what has passed of both since tells how long a tick is. */
+/* One moment on two clocks, ns and ticks. The time that both have counted since tells the length of a tick. */
 u64 age_began, age_began_ticks;
 
 static void age_init(void)
@@ -25,7 +25,7 @@ static void age_init(void)
 	age_began_ticks = bpf_jiffies64();
 }
 
-/* At a tick with something waiting: whether the CPU is to look, when it next dispatches. */
+/* At a tick with a waiting task: whether the CPU is to look for aged tasks at its next dispatch. */
 static __always_inline bool age_is_time(struct base_cpu *bctx)
 {
 	if (++bctx->ticks % AGE_TICKS)
@@ -34,7 +34,7 @@ static __always_inline bool age_is_time(struct base_cpu *bctx)
 	return true;
 }
 
-/* When what is of age by now began to wait, in ticks. */
+/* When a task that is AGE_MOST_MS old by now began to wait, in ticks. */
 static __always_inline u64 age_since(void)
 {
 	u64 now = bpf_jiffies64(), passed_ms = (bpf_ktime_get_ns() - age_began) / NSEC_PER_MSEC;
@@ -42,7 +42,7 @@ static __always_inline u64 age_since(void)
 	return now - AGE_MOST_MS * (now - age_began_ticks) / (passed_ms ?: 1);
 }
 
-/* Takes something of age out of a queue, to run next; whether there was something. */
+/* Takes an aged task out of a queue, to run next; returns whether there was one. */
 static __noinline int age_take_from(struct base_cpu *bctx, u64 queue)
 {
 	u64 since = age_since();
@@ -63,12 +63,15 @@ static __noinline int age_take_from(struct base_cpu *bctx, u64 queue)
 	return taken;
 }
 
-/* The same out of all queues that a CPU looks into. It looks again the next time, until there is nothing more. */
+/*
+ * Takes an aged task out of the CPU's own queue, its line's queues, longest's queue or the CPU's sorted queue. The CPU looks again at the
+ * next dispatch, until it finds no more.
+ */
 static __noinline int age_take(struct base_cpu *bctx)
 {
 	u32 number = bctx->line;
 
-	/* Virtual time is not to go on to where that stands. */
+	/* The line's virtual time is not to advance to the aged task's deadline. */
 	bctx->deadline = line_at(number)->vtime;
 	bctx->took = (bctx->has_pinned && age_take_from(bctx, QUEUE_PINNED | bctx->number)) || age_take_from(bctx, QUEUE_LINE | number) ||
 		     (nr_idle_class > 0 && age_take_from(bctx, QUEUE_LINE_IDLE | number)) ||

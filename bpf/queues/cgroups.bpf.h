@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups (cpu.weight), flattened: a task's weight is its share of its group's, and that of the group's among its
- * neighbours, up to the root, which is what the fair class comes to by nested queues (calc_group_shares of kernel/sched/fair.c).
+ * Control groups (cpu.weight), flattened: a task's weight is its share of its group's weight, times the group's share among its siblings,
+ * and so on up to the root. The fair class gets the same result by nested queues (calc_group_shares of kernel/sched/fair.c).
  *
- * An idle group (cpu.idle) weighs 3, as a thread of SCHED_IDLE does in a group; where the kernel tells of it, since Linux 6.19.
+ * An idle group (cpu.idle) weighs 3, as a thread of SCHED_IDLE does in a group. The kernel reports idle groups since Linux 6.19.
  *
- * A group's weight is shared by what could run in it now. The fair class takes a mean over some tens of milliseconds instead: a
- * group whose threads sleep often gets a little more here.
+ * The tasks and groups that are runnable now share a group's weight. The fair class takes a mean over some tens of milliseconds instead:
+ * a group whose threads sleep often gets a little more here.
  */
 #ifndef __TANDEM_QUEUES_CGROUPS_H
 #define __TANDEM_QUEUES_CGROUPS_H
@@ -14,40 +14,40 @@
 #include "../state/state.bpf.h"
 
 enum {
-	/* Groups beyond these count as the one above them. */
+	/* Groups beyond this number count as their parent. */
 	MAX_CGROUPS = 4096,
-	/* Deeper ones count as the one above them, too. */
+	/* Groups deeper than this count as their parent, too. */
 	MAX_CGROUP_DEPTH = 16,
-	/* Of a share: as much as if the task stood in the root. */
+	/* A share of one: the share of a task in the root. */
 	SHARE_ONE = 1 << 16,
 	CGROUP_WEIGHT_DFL = 100,
-	/* Of an idle group, where 1024 is that of CGROUP_WEIGHT_DFL: kernel/sched/sched.h, WEIGHT_IDLEPRIO. */
+	/* The weight of an idle group, where 1024 is that of CGROUP_WEIGHT_DFL: kernel/sched/sched.h, WEIGHT_IDLEPRIO. */
 	CGROUP_WEIGHT_IDLE = 3,
 };
 
 struct cgroup_share {
-	/* The group above, and how far from the root this one is. 0: the root. */
+	/* The parent, and this group's distance from the root. 0: the root. */
 	u32 parent;
 	u32 depth;
-	/* 1024 for a cpu.weight of 100; and as it stands in the load of the group above, 0 if nothing could run. */
+	/* The weight, 1024 for a cpu.weight of 100; and the weight that the parent's load contains, 0 if the group has no runnable task. */
 	u32 weight;
 	u32 added;
-	/* How many tasks and groups in this one could run, and the sum of their weights. */
+	/* How many runnable tasks and groups this one has, and the sum of their weights. */
 	s32 nr_ready;
 	s32 load;
 } __attribute__((aligned(64)));
 
 struct cgroup_share cgroup_shares[MAX_CGROUPS];
 
-/* Numbers that are free again; the next one that was never used. Control groups come and go one at a time. */
+/* Numbers that are free again, and the next number that was never used. The kernel creates and removes one control group at a time. */
 u16 free_cgroups[MAX_CGROUPS];
 u32 nr_free_cgroups, next_cgroup = 1;
-/* How many groups there are besides the root. */
+/* The number of groups besides the root. */
 u32 nr_cgroups;
 
 struct cgroup_number {
 	u32 number;
-	/* The number is this group's own, not that of one above it. */
+	/* The number is this group's own, not an ancestor's. */
 	bool own;
 };
 
@@ -61,7 +61,7 @@ struct {
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level) __ksym __weak;
 void bpf_cgroup_release(struct cgroup *cgrp) __ksym __weak;
 
-/* Notes that one more group is there, or one less. */
+/* Notes that there is one group more, or one less. */
 static void cgroup_note(s32 change)
 {
 	nr_cgroups += change;
@@ -76,7 +76,7 @@ static __always_inline struct cgroup_share *cgroup_at(u32 number)
 	return &cgroup_shares[number & (MAX_CGROUPS - 1)];
 }
 
-/* The virtual time for a group's task, where one in the root would have @charge. */
+/* The virtual time for a group's task, where a task in the root would be charged @charge. */
 static __noinline u64 cgroup_charge(u32 number, u64 charge)
 {
 	u64 share = SHARE_ONE;
@@ -88,14 +88,17 @@ static __noinline u64 cgroup_charge(u32 number, u64 charge)
 
 		if (!number)
 			break;
-		/* What changes meanwhile on another CPU may show a load of nothing. */
+		/* A change on another CPU at the same time may show a load of 0. */
 		share = share * group->weight / (load > 0 ? load : 1);
 		number = group->parent;
 	}
 	return charge * SHARE_ONE / (share ?: 1);
 }
 
-/* Notes that something of weight @weight can run in a group; a group that was empty becomes something in the one above. */
+/*
+ * Notes that a task or group of weight @weight becomes runnable in a group. If the group was empty, the group becomes runnable in its
+ * parent.
+ */
 static void cgroup_runnable(u32 number, u32 weight)
 {
 	s32 step;
@@ -114,7 +117,10 @@ static void cgroup_runnable(u32 number, u32 weight)
 	}
 }
 
-/* The opposite. */
+/*
+ * Notes that a task or group of weight @weight is no longer runnable in a group. If the group is empty now, the group is no longer
+ * runnable in its parent.
+ */
 static void cgroup_quiescent(u32 number, u32 weight)
 {
 	s32 step;
@@ -132,13 +138,13 @@ static void cgroup_quiescent(u32 number, u32 weight)
 	}
 }
 
-/* cpu.weight to the scale of tasks' weights. */
+/* Converts cpu.weight to the scale of tasks' weights. */
 static __always_inline u32 cgroup_weight(u32 weight)
 {
 	return (weight * 1024 + CGROUP_WEIGHT_DFL / 2) / CGROUP_WEIGHT_DFL ?: 1;
 }
 
-/* A group's number; that of the one above where it has none. */
+/* A group's number, or its ancestor's where the group has none. */
 static u32 cgroup_number(struct cgroup *cgrp)
 {
 	struct cgroup_number *number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, 0);
@@ -158,7 +164,7 @@ static u32 cgroup_number_above(struct cgroup *cgrp)
 	return number;
 }
 
-/* A number that no group has; 0: there is none. */
+/* A number that no group has; 0: all are taken. */
 static u32 cgroup_free_number(void)
 {
 	if (nr_free_cgroups) {
@@ -168,7 +174,7 @@ static u32 cgroup_free_number(void)
 	return next_cgroup < MAX_CGROUPS ? next_cgroup++ : 0;
 }
 
-/* A group has another weight from now on, where 1024 is that of CGROUP_WEIGHT_DFL. */
+/* Changes a group's weight, where 1024 is that of CGROUP_WEIGHT_DFL. */
 static void cgroup_reweigh(struct cgroup *cgrp, u32 weight)
 {
 	struct cgroup_number *number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, 0);
@@ -191,7 +197,10 @@ void BPF_STRUCT_OPS(tandem_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
 	cgroup_reweigh(cgrp, cgroup_weight(weight));
 }
 
-/* The kernel may say so more than once. A group that is idle no longer weighs what a new one does (sched_group_set_idle). */
+/*
+ * The kernel may call this more than once for a change. A group that is no longer idle has the weight of a new group
+ * (sched_group_set_idle).
+ */
 void BPF_STRUCT_OPS(tandem_cgroup_set_idle, struct cgroup *cgrp, bool idle)
 {
 	cgroup_reweigh(cgrp, idle ? CGROUP_WEIGHT_IDLE : cgroup_weight(CGROUP_WEIGHT_DFL));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What waits in a line and ran on a CPU last: each CPU keeps a note of a few, so that it finds them without a walk through the line.
+ * Tasks that wait in a line and ran on a CPU last: each CPU keeps notes of a few, and finds these without a walk through the line.
  *
- * A note is a hint: what waits does so in the line, where every CPU finds it. Notes are written where the task's CPU has its run queue
- * locked, and erased as the task begins to run, wherever that is.
+ * A note is a hint: the task waits in the line, where every CPU finds it. Notes are written while the run queue of the task's CPU is
+ * locked. A note is erased as its task begins to run, on any CPU.
  */
 #ifndef __TANDEM_QUEUES_HOME_H
 #define __TANDEM_QUEUES_HOME_H
@@ -11,7 +11,7 @@
 #include "line.bpf.h"
 
 enum {
-	/* Notes of a CPU: one cache line. */
+	/* The notes of a CPU: one cache line. */
 	HOMES = 4,
 };
 
@@ -19,7 +19,7 @@ struct home {
 	/* The task's place by deadline, and its slice, which tells its leeway (weight.bpf.h). */
 	u64 place;
 	u32 slice;
-	/* 0: there is no note here. */
+	/* 0: this note is free. */
 	s32 pid;
 } __attribute__((aligned(16)));
 
@@ -30,7 +30,7 @@ static __always_inline struct home *home_at(u32 number)
 	return &homes[number & (MAX_CPUS * HOMES - 1)];
 }
 
-/* Notes a task that waits in the line of its CPU, if there is room. */
+/* Notes a task that waits in the line of its CPU, if there is a free note. */
 static __always_inline void home_note(struct task_struct *p, struct base_task *task, u32 cpu, u64 place, u32 slice)
 {
 	struct home *home = home_at(cpu * HOMES);
@@ -48,7 +48,7 @@ static __always_inline void home_note(struct task_struct *p, struct base_task *t
 	}
 }
 
-/* Counts a task that woke, and is to wait in its line, as one of those that do, or no longer. */
+/* Counts a task as one that woke and waits in its line, or ceases to count it. */
 static __always_inline void home_count_woken(struct base_task *task, bool woken)
 {
 	if (task->woken == woken)
@@ -57,7 +57,7 @@ static __always_inline void home_count_woken(struct base_task *task, bool woken)
 	__sync_fetch_and_add(&line_at(task->line)->nr_woken, woken ? 1 : -1);
 }
 
-/* A task no longer waits, if it did: nothing is noted of it. */
+/* A task no longer waits: erases its note and its count, if it has them. */
 static __always_inline void home_forget(struct base_task *task)
 {
 	if (!task->waits)
@@ -69,7 +69,7 @@ static __always_inline void home_forget(struct base_task *task)
 	task->home = 0;
 }
 
-/* The number, plus 1, of a CPU's note of what is due first; 0: there is none. */
+/* The number, plus 1, of the CPU's note whose task is due first; 0: the CPU has no note. */
 static __always_inline u32 home_first(u32 cpu)
 {
 	struct home *of_cpu = home_at(cpu * HOMES);
@@ -86,7 +86,7 @@ static __always_inline u32 home_first(u32 cpu)
 	return first;
 }
 
-/* Takes the task of this number that waits at @place out of a CPU's line, to run next there; whether it was still there. */
+/* Takes the task @pid that waits at @place out of a CPU's line, to run there next; returns whether the task was still there. */
 static __noinline int home_take(u32 cpu, s32 pid, u64 place)
 {
 	struct bpf_iter_scx_dsq it;

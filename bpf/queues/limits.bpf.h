@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control groups that come and go, and their limits (cpu.max): what a group may use in each period, and what is left of that.
+ * Control groups that come and go, and their limits (cpu.max): the CPU time that a group may use in each period, and the time left.
  *
- * Linux tells of limits since 6.17 (ops.cgroup_set_bandwidth). Before that a tick reads them where the fair class has them
- * (task_group.cfs_bandwidth), so that one holds from the first tick on in which a task of the group runs.
+ * The kernel reports limits since Linux 6.17 (ops.cgroup_set_bandwidth). Before that a tick reads the limits of the fair class
+ * (task_group.cfs_bandwidth). A limit then holds from the first tick in which a task of the group runs.
  *
- * What runs is charged at ticks and when it stops. So a group may use more than its quota, by a tick on each CPU; that is taken off its
- * next periods. The fair class hands out 5 ms at a time (sched_cfs_bandwidth_slice) and is as inexact. held.bpf.h has what waits.
+ * A running task is charged at ticks and when it stops. So a group may exceed its quota by a tick on each CPU; the next periods have less
+ * by as much. The fair class hands out 5 ms at a time (sched_cfs_bandwidth_slice) and is as inexact. held.bpf.h has the tasks that wait
+ * for a period.
  */
 #ifndef __TANDEM_QUEUES_LIMITS_H
 #define __TANDEM_QUEUES_LIMITS_H
@@ -15,34 +16,37 @@
 
 enum {
 	/*
-	 * A group never owes more than what makes it wait so long, ns: the kernel would take its tasks for forgotten after 30 s. Tiny quotas
-	 * on many CPUs are exceeded by that.
+	 * The most time that a group owes makes it wait this long, ns: after 30 s the kernel would take its tasks for stalled. On many
+	 * CPUs tiny quotas are exceeded by more than that.
 	 */
 	LIMIT_OWES_NS = 5ULL * NSEC_PER_SEC,
-	/* Of what was charged so long ago nothing is known. */
+	/* If the last charge is longer ago than this, the time since then is not charged, ns. */
 	LIMIT_RAN_MOST_NS = NSEC_PER_SEC,
-	/* After so many periods what was unused has no room. */
+	/* After this many periods the unused time has filled all room. */
 	LIMIT_PERIODS_MOST = 1024,
 };
 
 struct cgroup_limit {
-	/* CPU time in each period, ns; 0: there is no limit. */
+	/* CPU time in each period, and the period, ns. A quota of 0: there is no limit. */
 	u64 quota;
 	u64 period;
-	/* The most that may be left in a period, with what earlier ones have not used (cpu.max.burst); the most that is owed, ns. */
+	/*
+	 * The most time that a period may begin with, including unused time of earlier periods (cpu.max.burst); the most time that the
+	 * group may owe, ns.
+	 */
 	s64 most;
 	s64 owes;
-	/* The end of this period, and what is left in it, ns. CPUs change both at the same time. */
+	/* The end of this period, and the time left in it, ns. CPUs change both at the same time. */
 	u64 until;
 	s64 left;
 } __attribute__((aligned(64)));
 
 struct cgroup_limit cgroup_limits[MAX_CGROUPS];
 s32 nr_limits;
-/* How often there was a first limit. While there are none, nobody notes on CPUs what was charged. */
+/* How often the number of limits has risen from 0. While there are no limits, CPUs do not note charges. */
 u32 limits_since;
 
-/* What the kernel has for none (RUNTIME_INF), also where it tells schedulers of it in microseconds. */
+/* The kernel's quota for a group without a limit (RUNTIME_INF), also where the kernel passes the quota in microseconds. */
 #define LIMIT_NONE (~0ULL)
 
 static __always_inline struct cgroup_limit *limit_at(u32 number)
@@ -64,16 +68,16 @@ static void limit_note(s32 change)
 }
 
 /*
- * How long a group's first period is, ns: by chance, as in the kernel (init_cfs_bandwidth). Groups that were made together would else be let
- * go together: all of them would want the fastest CPUs at once, and leave these idle for the rest of the period. Periods that are spread
- * evenly give a little more work on few fast CPUs, and keep a package awake for longest: 8 % more energy on smp-8.
+ * A random length of a group's first period, ns, as in the kernel (init_cfs_bandwidth). Otherwise groups that were made together would be
+ * released together: all would want the fastest CPUs at once, and leave them idle for the rest of the period. Periods that are spread
+ * evenly give a little more work on few fast CPUs, but keep a package awake for longest: 8 % more energy on smp-8.
  */
 static __always_inline u64 limit_first_period(u64 period)
 {
 	return period * bpf_get_prandom_u32() >> 32;
 }
 
-/* A group has this limit from now on, ns. CPUs may find that at the same time: one of them begins the period. */
+/* Sets a group's limit, ns. CPUs may find a new limit at the same time: one of them begins the period. */
 static __noinline void limit_set(u32 number, u64 quota, u64 period, u64 burst)
 {
 	struct cgroup_limit *limit = limit_at(number);
@@ -92,7 +96,7 @@ static __noinline void limit_set(u32 number, u64 quota, u64 period, u64 burst)
 		limit_note(quota ? 1 : -1);
 }
 
-/* Reads the limits of a task's group and of those above it, where the kernel does not tell. */
+/* Reads the limits of a task's group and of its ancestors, where the kernel does not report limits. */
 static __noinline void limits_read(struct task_struct *p, u32 number)
 {
 	struct task_group *group;
@@ -111,7 +115,7 @@ static __noinline void limits_read(struct task_struct *p, u32 number)
 	}
 }
 
-/* Begins a new period if the last one is over: what was not used is kept only as far as there is room. */
+/* Begins a new period if the last one is over. Unused time is kept up to `most`. */
 static __always_inline void limit_refill(struct cgroup_limit *limit, u64 now)
 {
 	u64 until = limit->until, periods;
@@ -128,8 +132,8 @@ static __always_inline void limit_refill(struct cgroup_limit *limit, u64 now)
 }
 
 /*
- * The end of the period that a group has to wait for, as it or one above it has used up its quota, ns; 0: it need not wait. As this is not
- * static, the verifier follows it once.
+ * The end of the period that a group has to wait for because the group or an ancestor has used up its quota, ns; 0: the group need not
+ * wait. The function is not static, so that the verifier follows it once.
  */
 __noinline u64 limit_until(u32 number, u64 now)
 {
@@ -151,7 +155,7 @@ __noinline u64 limit_until(u32 number, u64 now)
 	return latest;
 }
 
-/* Takes what a task has run, ns, off what is left of its group's quota, and of those of the groups above. */
+/* Takes a task's run time, ns, off the time left of its group and of the group's ancestors. */
 __noinline int limit_charge(u32 number, u64 ran)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -174,14 +178,14 @@ __noinline int limit_charge(u32 number, u64 ran)
 	return 0;
 }
 
-/* Notes that what runs on a CPU is charged up to now. */
+/* Notes that a CPU's running task is charged up to now. */
 static __always_inline void limit_note_charged(struct task_struct *p, struct base_cpu *bctx)
 {
 	bctx->limit_charged = p->se.sum_exec_runtime;
 	bctx->limit_since = limits_since;
 }
 
-/* Charges what runs on a CPU for what it has run since it was last charged, but not for the time before there were limits. */
+/* Charges a CPU's running task for its run time since the last charge. Run time from before there were limits is not charged. */
 static __always_inline void limit_ran(struct task_struct *p, struct base_task *task, struct base_cpu *bctx)
 {
 	if (task->cgroup && bctx->limit_since == limits_since)
@@ -189,14 +193,14 @@ static __always_inline void limit_ran(struct task_struct *p, struct base_task *t
 	limit_note_charged(p, bctx);
 }
 
-/* What runs on a CPU has to stop: its group has used up its quota. */
+/* Stops a CPU's running task, as its group has used up its quota. */
 static __always_inline void limit_stops(struct task_struct *p, struct base_cpu *bctx)
 {
 	p->scx.slice = 0;
 	bctx->limited = true;
 }
 
-/* A task begins to run. What waited while others used up the quota stops at once. */
+/* A task begins to run. If other tasks used up the quota while this one waited, it stops at once. */
 static __noinline void limit_begins(struct task_struct *p, struct base_task *task, struct base_cpu *bctx)
 {
 	limit_note_charged(p, bctx);
@@ -220,7 +224,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(tandem_cgroup_init, struct cgroup *cgrp, struct scx
 	if (cgrp->level <= 0)
 		return 0;
 	number = bpf_cgrp_storage_get(&cgroup_numbers, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	/* An error would be mkdir's: the group counts as the root. */
+	/* An error would be an error of mkdir; instead the group counts as the root. */
 	if (!number)
 		return 0;
 	above = cgroup_number_above(cgrp);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Lines: for each last-level cache a queue of tasks by virtual deadline, one of those of the idle class, and a virtual clock.
- */
+/* Lines: each last-level cache has a queue of tasks by virtual deadline, a queue of tasks of the idle class, and a virtual clock. */
 #ifndef __TANDEM_QUEUES_LINE_H
 #define __TANDEM_QUEUES_LINE_H
 
@@ -10,51 +8,54 @@
 
 enum {
 	MAX_LINES = 256,
-	/* The line of a CPU that takes no tasks of applications (isolate=dedicated), and of no other. */
+	/* The line of CPUs that take no tasks of applications (isolate=dedicated). */
 	LINE_APART = MAX_LINES - 1,
 	/* Queues (queue.bpf.h has those of the mechanisms): of a line; of a line's idle class; of one CPU. */
 	QUEUE_LINE = 1 << 20,
 	QUEUE_LINE_IDLE = 1 << 21,
 	QUEUE_PINNED = 1 << 22,
-	/* Lines whose clocks are no farther apart than this, ns, or so many times a credit, have one time. */
+	/*
+	 * Two lines count as having the same time while their clocks are no farther apart than this, ns, or than this many times a task's
+	 * credit.
+	 */
 	SAME_NS = 256 * NSEC_PER_MSEC,
 	SAME_CREDITS = 8,
 };
 
 struct line {
-	/* Virtual time of what ran with the most, ns for nice 0. */
+	/* The virtual time of the task that began to run with the most, ns for nice 0. */
 	u64 vtime;
-	/* The same among the idle class; and how far the class as a whole has come, on the scale of `vtime`. */
+	/* The same among the line's tasks of the idle class; and the virtual time of the idle class as a whole, on the scale of `vtime`. */
 	u64 idle_vtime;
 	u64 idle_class_vtime;
-	/* CPUs, which line_cpus has from `first` on, and the sum of their performance. */
+	/* The line's CPUs, which stand in line_cpus from `first` on, and the sum of their performance. */
 	u32 nr_cpus;
 	u32 first;
 	u32 placed;
-	/* Counts up: the next one for a new thread that has to wait. */
+	/* Counts up: selects the CPU of the next new thread that has to wait. */
 	u32 next;
 	u32 performance;
-	/* The mean of it. */
+	/* The mean performance of the CPUs. */
 	u32 speed;
-	/* Counts what has woken and waits; CPUs may do so at the same time, and it is enough that it changes. */
+	/* Counts tasks that wake and wait. CPUs may count at the same time and lose a step; only a change of the count matters. */
 	u32 arrivals;
-	/* How many wait that woke. */
+	/* How many of the waiting tasks woke, and have not used up a slice. */
 	s32 nr_woken;
-	/* How many of the CPUs run a thread that goes on whatever waits (mechanisms/ranked.bpf.h). */
+	/* How many of the CPUs run a thread that goes on whichever task waits (mechanisms/ranked.bpf.h). */
 	s32 nr_held;
 } __attribute__((aligned(64)));
 
 struct line lines[MAX_LINES];
 u32 nr_lines;
-/* CPUs, line by line. */
+/* The CPUs, line by line. */
 u16 line_cpus[MAX_CPUS];
 
-/* The line of the fastest CPU for applications: where tasks of all lines wait together they do so by its clock. */
+/* The line of the fastest CPU for applications. Tasks of all lines that wait in one queue go by this line's clock. */
 u8 common_line;
 
 struct base_cpu base_cpus[MAX_CPUS];
 
-/* CPUs that are about to go, or have gone (hotplug.bpf.h). */
+/* CPUs that are about to go offline, or have gone (hotplug.bpf.h). */
 bool gone[MAX_CPUS];
 
 static __always_inline struct line *line_at(u32 number)
@@ -78,7 +79,7 @@ static __always_inline u64 *line_clock(struct base_task *task, struct line *line
 	return task->idles ? &line->idle_vtime : &line->vtime;
 }
 
-/* A place in one line as it would be in another. */
+/* Converts a place in the line @from to one in the line @to. */
 static __always_inline u64 line_place_in(u32 to, u64 place, u32 from)
 {
 	return place + line_at(to)->vtime - line_at(from)->vtime;
@@ -96,8 +97,9 @@ static __noinline void line_change(struct base_task *task, u32 number)
 }
 
 /*
- * Takes a task to another line: with its virtual time, so that it has there what it has had less than others; or, where that would be a
- * loss or means nothing, with what it is ahead or behind.
+ * Moves a task to another line. The task keeps its virtual time, so that in a line whose clock is ahead it makes up for the time that it
+ * has had less than others. The task keeps its distance to the clock instead where the other clock is behind, as the task would lose
+ * time, and where the clocks are too far apart to compare.
  */
 static __always_inline void line_enter(struct base_task *task, u32 number)
 {
@@ -105,13 +107,13 @@ static __always_inline void line_enter(struct base_task *task, u32 number)
 		line_change(task, number);
 }
 
-/* Whether something of the idle class waits in a line. */
+/* Whether a task of the idle class waits in a line. */
 static __always_inline bool line_idle_waits(u32 number)
 {
 	return nr_idle_class > 0 && scx_bpf_dsq_nr_queued(QUEUE_LINE_IDLE | number) > 0;
 }
 
-/* How many CPUs of a line have turns for those that wait. */
+/* How many CPUs of a line have turns for waiting tasks. */
 static __always_inline u32 line_turning(struct line *line)
 {
 	s32 held = line->nr_held;
@@ -125,8 +127,8 @@ static __always_inline u32 line_random_cpu(struct line *line)
 }
 
 /*
- * Bounds by @most what a task has saved up by sleep, by a clock that is at @now, and as much what it is ahead: it has run where those that
- * wait may not, and owes them nothing.
+ * Bounds by @most how far a task is behind a clock at @now, which is the time that sleep saves up, and how far the task is ahead. A task
+ * is ahead because it has run where the waiting tasks may not run, and owes them nothing.
  */
 static __always_inline void line_bound_by(struct base_task *task, u64 now, s64 most)
 {
@@ -138,13 +140,13 @@ static __always_inline void line_bound_by(struct base_task *task, u64 now, s64 m
 		task->vtime = now + most;
 }
 
-/* The same by the clock of a line. */
+/* Bounds a task's distance to the clock of a line by its credit. */
 static __always_inline void line_bound(struct base_task *task, struct line *line)
 {
 	line_bound_by(task, *line_clock(task, line), task->credit);
 }
 
-/* What a task has run since it woke, and @ran, ns. More than a second makes no difference. */
+/* A task's run time since it woke, with @ran more, ns. More than a second makes no difference. */
 static __always_inline u32 line_run(struct base_task *task, u64 ran)
 {
 	ran += task->ran;
@@ -152,8 +154,8 @@ static __always_inline u32 line_run(struct base_task *task, u64 ran)
 }
 
 /*
- * Virtual time goes forward as tasks run, but not beyond what waits and is due first, @latest: it would lose what it is behind. A step
- * that another CPU's undoes is made good by the next.
+ * Advances virtual time to a task that begins to run, but not beyond @latest, the place of the waiting task that is due first: that task
+ * would lose the time that it is behind. If another CPU undoes a step, the next step makes up for it.
  */
 static __always_inline void line_advance(struct base_task *task, struct line *line, u64 latest)
 {
@@ -163,7 +165,7 @@ static __always_inline void line_advance(struct base_task *task, struct line *li
 		*clock = reached;
 }
 
-/* Bounds what sleep has saved up, or takes virtual time forward: one of these at most is to be done when a task begins to run. */
+/* Bounds the time that sleep has saved up, or advances virtual time. At most one of the two is needed when a task begins to run. */
 static __always_inline void line_begin(struct base_task *task, struct line *line, u64 latest)
 {
 	u64 now = *line_clock(task, line);
@@ -175,7 +177,7 @@ static __always_inline void line_begin(struct base_task *task, struct line *line
 		task->vtime = now - task->credit;
 }
 
-/* A CPU has nothing to do but for the idle class. */
+/* A CPU goes idle, or has tasks of the idle class only. */
 static __always_inline void line_goes_idle(struct base_cpu *bctx)
 {
 	if (bctx->idle_since)
@@ -185,8 +187,8 @@ static __always_inline void line_goes_idle(struct base_cpu *bctx)
 }
 
 /*
- * The CPU has something to do again. A task of nice 0 could have run there meanwhile, and the clock is to be where that would be. Else
- * the clocks of lines that idle would fall behind others for good, and nobody could tell by them which line owes a turn.
+ * The CPU is busy again. A task of nice 0 could have run there meanwhile, and the clock advances to where that task would be. Otherwise
+ * the clocks of lines with idle CPUs would fall behind others for good, and would no longer tell which line owes a turn.
  */
 static __noinline int line_stops_idling(struct base_cpu *bctx)
 {
@@ -208,7 +210,7 @@ static __always_inline void line_hears_begin(struct base_task *task, struct base
 		line_stops_idling(bctx);
 }
 
-/* How long a task may run while @waiting wait in a line, ns. */
+/* How long a task may run while @waiting tasks wait in a line, ns. */
 static __always_inline u64 line_slice(struct line *line, u32 waiting)
 {
 	u64 slice = SLICE_MOST;
@@ -218,7 +220,7 @@ static __always_inline u64 line_slice(struct line *line, u32 waiting)
 	return slice > SLICE_LEAST ? slice : SLICE_LEAST;
 }
 
-/* Counts the CPUs of each line. Counters are in memory, where the verifier does not follow them through every round. */
+/* Counts the CPUs of each line. The counters are in memory, where the verifier does not follow them through every round. */
 static void line_count_cpus(void)
 {
 	s32 cpu;
@@ -262,7 +264,6 @@ static s32 line_create(u32 number)
 	return scx_bpf_create_dsq(QUEUE_LINE | number, -1) ?: scx_bpf_create_dsq(QUEUE_LINE_IDLE | number, -1);
 }
 
-/* Makes the queues. */
 static s32 line_create_queues(void)
 {
 	s32 number, err = line_create(LINE_APART);

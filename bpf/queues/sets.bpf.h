@@ -1,30 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Sets of CPUs that tasks are confined to (affinity, cpusets), each with a virtual clock in each line (vclock.bpf.h).
- */
+/* Sets of CPUs that tasks are confined to (affinity, cpusets). Each set has a virtual clock in each line (vclock.bpf.h). */
 #ifndef __TANDEM_QUEUES_SETS_H
 #define __TANDEM_QUEUES_SETS_H
 
 #include "weight.bpf.h"
 
 enum {
-	/* Sets of several CPUs, once for each line where tasks of a set were; more than these share clocks. */
+	/* Sets of several CPUs, counted once for each line that tasks of the set have been in. Sets beyond this number share clocks. */
 	MAX_SETS = 1024,
-	/* How many places are looked at for one. */
+	/* How many places a search for a set looks at. */
 	SET_PROBES = 8,
 	SET_WORDS = MAX_CPUS / 64,
 };
 
 struct cpus_set {
-	/* Stands for the set and a line; 0: none. */
+	/* Stands for the set and a line; 0: the place is free. */
 	u64 key;
-	/* Virtual time of what began to run of its tasks with the most. */
+	/* The virtual time of the set's task that began to run with the most. */
 	u64 vtime;
-	/* How far that is behind the line's clock, and farther than is near (vclock.bpf.h), in the mean. */
+	/* The mean distance of this clock behind the line's clock, less CLOCKS_NEAR (vclock.bpf.h). */
 	u64 far;
 };
 
-/* Sets of several CPUs; and, behind them, of one CPU each. */
+/* Sets of several CPUs, followed by sets of one CPU each. */
 struct cpus_set cpus_sets[MAX_SETS + MAX_CPUS];
 
 static __always_inline struct cpus_set *set_of(struct base_task *task)
@@ -40,7 +38,7 @@ static __always_inline u64 set_mix(u64 key, u64 more)
 	return key ^ (key >> 29);
 }
 
-/* A number that stands for the CPUs where a task may run. */
+/* A number that stands for the CPUs that a task may use. */
 static __noinline u64 set_key_of(struct task_struct *p)
 {
 	u64 words[SET_WORDS] = {}, key = 1;
@@ -53,7 +51,7 @@ static __noinline u64 set_key_of(struct task_struct *p)
 	return key;
 }
 
-/* The place of what a key stands for: its own, or the first free one. */
+/* The place of a key's set: its own, or the first free one. */
 static __noinline u32 set_find(u64 key)
 {
 	u32 first = key >> 32;
@@ -69,13 +67,13 @@ static __noinline u32 set_find(u64 key)
 	return first & (MAX_SETS - 1);
 }
 
-/* A task that is confined to several CPUs comes to a line. */
+/* A task that is confined to several CPUs enters a line. */
 static __always_inline void set_enter(struct base_task *task, u32 line)
 {
 	task->set = 1 + set_find(set_mix(task->set_key, line) | 1);
 }
 
-/* Notes to which CPUs a task is confined. */
+/* Notes the CPUs that a task is confined to. */
 static __noinline int set_note(struct task_struct *p, struct base_task *task)
 {
 	task->set = 0;

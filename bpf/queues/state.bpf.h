@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the base keeps of tasks and CPUs, and what it counts.
- */
+/* The base's state of tasks and CPUs. */
 #ifndef __TANDEM_QUEUES_STATE_H
 #define __TANDEM_QUEUES_STATE_H
 
@@ -9,27 +7,30 @@
 
 /* A task. Virtual times are those of its line (line.bpf.h). */
 struct base_task {
-	/* Its virtual time when it was last charged, and what it had run by then, ns. */
+	/* The virtual time at the last charge, and the run time up to then, ns. */
 	u64 vtime;
 	u64 charged;
-	/* When its utilisation was brought up to date, ns. */
+	/* When the utilisation was last updated, ns. */
 	u64 util_at;
 	u8 line;
-	/* Virtual time of a nanosecond of work, with WEIGHT_SHIFT bits of fraction; and its weight, 1024 for nice 0. */
+	/* The virtual time of a nanosecond of work, with WEIGHT_SHIFT bits of fraction; and the weight, 1024 for nice 0. */
 	u32 pace;
 	u32 weight;
-	/* Virtual times: of what it takes at once, and of the most that sleep saves up. */
+	/* Virtual times: of the task's burst, bounded by REQUEST_MOST, and of the most that sleep saves up. */
 	u64 request;
 	u64 credit;
-	/* What it is given when it has had its turn and waits again, ns: that tells its leeway (weight.bpf.h). */
+	/* The slice while the task waits after its turn, ns. The slice tells the leeway (weight.bpf.h). */
 	u32 slice;
-	/* What it has run since it woke, and the mean of that over earlier times, ns. */
+	/* The run time since the task woke, and the mean of that over earlier wakeups, ns. */
 	u32 ran;
 	u32 burst;
-	/* Share of the fastest CPU's time at its highest clock that it takes, 0..1024; and what that was before it slept. */
+	/*
+	 * The share of the fastest CPU's time at its highest clock that the task takes, 0..1024; and the estimate of it when the task
+	 * last slept.
+	 */
 	u32 util;
 	u32 util_est;
-	/* Utilisations that it is taken for at least and at most when a CPU is chosen (util.bpf.h); 0: there is no such clamp. */
+	/* The lowest and the highest utilisation that count when a CPU is chosen (util.bpf.h); 0: there is no clamp. */
 	union {
 		struct {
 			u16 util_least;
@@ -37,32 +38,44 @@ struct base_task {
 		};
 		u32 util_clamps;
 	};
-	/* By how much the work since it woke, or since its CPU was idle, was less than the time that it took, ns. */
+	/* Run time less work at full performance, ns: since the task woke, and in base_cpu since the CPU was idle. */
 	u32 lost;
-	/* Since when it waits for its control group's next period, ns (held.bpf.h); before `util_at`: it has run since. */
+	/*
+	 * When the task began to wait for its control group's next period, ns (held.bpf.h). If earlier than `util_at`, the task has run
+	 * since.
+	 */
 	u64 held_at;
-	/* Its control group (cgroups.bpf.h), and whether it is counted there as one that could run. */
+	/* The control group (cgroups.bpf.h), and whether the task counts there as runnable. */
 	u16 cgroup;
 	bool counted;
-	/* It is of the idle class. */
+	/* The task is of the idle class. */
 	bool idles;
-	/* It was on a CPU until now. */
+	/* The task was on a CPU until now. */
 	bool ran_on;
-	/* By energy: a faster CPU asked for it, and it has not slept since, or computed for long, nor has the CPU been missed. */
+	/* By energy: a faster CPU asked for the task. Cleared when the task sleeps, computes for long, or a fast task misses the CPU. */
 	bool pulled;
-	/* The kind of CPU on which it costs least, how often that still holds, for which utilisation it was found, and when, ns. */
+	/*
+	 * The kind of CPU on which the task costs least, how many more times this answer is used, the utilisation for which it was found,
+	 * and when, ns.
+	 */
 	s8 kind;
 	u8 kind_again;
 	u16 kind_util;
 	u64 kind_at;
-	/* The CPU of another package that it was gathered from, plus 1; 0: none (gather.bpf.h). */
+	/* The CPU of another package that the task was gathered from, plus 1; 0: none (gather.bpf.h). */
 	u16 gathered_from;
-	/* The CPU that it is to go to, plus 1; 0: any. */
+	/* The CPU that the task is to go to, plus 1, and flags of wanted_by; 0: any. */
 	u32 go_to;
-	/* The set of CPUs that it is confined to, in its line, plus 1, 0 if it may run everywhere; and what stands for that (sets.bpf.h). */
+	/*
+	 * The set of CPUs that the task is confined to, in its line, plus 1, 0 if the task may run everywhere; and the key of the set
+	 * (sets.bpf.h).
+	 */
 	u16 set;
 	u64 set_key;
-	/* While it waits (home.bpf.h): the number of its CPU's note, plus 1, 0 if there is none; it is counted as one that woke. */
+	/*
+	 * While the task waits (home.bpf.h): the number of its CPU's note, plus 1, 0 if there is none; and whether it counts as one that
+	 * woke.
+	 */
 	union {
 		struct {
 			u16 home;
@@ -74,118 +87,124 @@ struct base_task {
 
 enum {
 	NO_SIBLING = 0xffff,
-	/* Of wanted_by: what runs there is to leave; the CPU is idle and waits for the thread. */
+	/* Of wanted_by: the CPU's running thread is to leave; the CPU is idle and waits for the thread. */
 	WANTED_IN_TURN = 1 << 31,
 	WANTED_CLAIMED = 1 << 30,
 };
 
-/* A CPU, on a cache line of its own. */
+/* A CPU, on cache lines of its own. */
 struct base_cpu {
-	/* Virtual deadline of what runs; and its `charged`. */
+	/* The virtual deadline of the running task; and the task's `charged`. */
 	u64 deadline;
 	u64 charged;
-	/* When the CPU's utilisation was brought up to date; and when what runs began to, where CPUs differ, ns. */
+	/* When the CPU's utilisation was last updated; and when the running task began, where CPUs differ, ns. */
 	u64 util_at;
 	u64 began;
-	/* Utilisation, 0..1024, and what was last asked of the clock. */
+	/* The utilisation, 0..1024, and the last request for a clock. */
 	u16 util;
 	u16 asked;
 	u32 lost;
-	/* base_task.burst of what runs, where CPUs differ, ns. */
+	/* base_task.burst of the running task, where CPUs differ, ns. */
 	u32 burst;
-	/* Utilisation of a task for which the CPU is too slow. */
+	/* The lowest utilisation of a task for which the CPU is too slow. */
 	u16 too_much;
 	/* Performance at the highest clock (cpu_facts.capacity). */
 	u16 capacity;
-	/* By energy: what is asked for tasks that the CPU asked for; the most that is asked, where energy is all. */
+	/* By energy: the request for tasks that the CPU asked for; the highest request where energy is the only aim. */
 	u16 dear;
 	u16 ceiling;
 	/* How often the highest clock was asked for again. */
 	u8 top_again;
-	/* How many CPUs come after it in cpus_by_speed. */
+	/* How many CPUs come after this one in cpus_by_speed. */
 	u16 slowness;
-	/* The CPU; and the core's other hardware thread, or NO_SIBLING. */
+	/* The CPU's number, and that of the core's other hardware thread, or NO_SIBLING. */
 	u16 number;
 	u16 sibling;
-	/* The line that it looks into; a byte is within `lines` without a mask. */
+	/* The line that the CPU dispatches from. A byte is within `lines` without a mask. */
 	u8 line;
-	/* As cpu_ctx.kind: 0 for the fastest; another one while it is slowed down. */
+	/* As cpu_ctx.kind, 0 for the fastest. While the CPU is slowed down this is a slower kind. */
 	u8 kind;
 	/*
-	 * What is so for all CPUs, at hand: clocks follow utilisation; there are other kinds; either, so that utilisation is of use; CPUs'
-	 * own is: clocks follow it, or placement goes by energy.
+	 * Facts of all CPUs, near at hand: clocks follow utilisation; there are other kinds; tasks' utilisation is needed for either;
+	 * CPUs' utilisation is needed, for clocks or for placement by energy.
 	 */
 	bool has_clock;
 	bool has_others;
 	bool wants_util;
 	bool has_util;
-	/* Other CPUs have its clock, too; there are other lines; there are slower CPUs. */
+	/* Other CPUs share the clock; there are other lines; there are slower CPUs. */
 	bool shares_clock;
 	bool has_lines;
 	bool has_slower;
-	/* By energy: what its cluster draws while idle rises with the clock. */
+	/* By energy: the power that the CPU's cluster draws while idle rises with the clock. */
 	bool idles_dear;
-	/* By energy: what it takes over from slower CPUs has the highest clock, or one that nobody here chooses. */
+	/* By energy: a task taken over from a slower CPU gets the highest clock here, or a clock that the scheduler does not set. */
 	bool takes_dear;
-	/* What runs may run on some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
+	/* The running task may use some CPUs only, or needs little: it does not give its place to a slower CPU's thread. */
 	bool keeps;
-	/* base_task.pulled of what runs, unless the CPU has been missed since; others take it away. */
+	/* base_task.pulled of the running task, unless the CPU has been missed since. Other CPUs clear it. */
 	bool pulled;
-	/* What runs goes on whatever waits, and is counted in `line.nr_held`. */
+	/* The running task goes on whichever task waits, and counts in `line.nr_held`. */
 	bool held;
-	/* What begins next was taken from a queue, and `deadline` is meanwhile the place of the first that waited there. */
+	/* The next task to begin was taken from a queue. Until it begins, `deadline` is the place of the first task that waited there. */
 	bool took;
-	/* Real-time threads, interrupts or heat take much of it; how much, of UTIL_ONE (pressure.bpf.h). */
+	/*
+	 * Real-time threads, interrupts or heat take much more of this CPU than of others of its kind; the share that they take, of
+	 * UTIL_ONE (pressure.bpf.h).
+	 */
 	bool pressed;
 	u16 taken;
-	/* To be seen at one look, too. */
+	/* A union, so that one load tests both. */
 	union {
 		struct {
-			/* What runs would do better on a faster CPU. */
+			/* The running task would do better on a faster CPU. */
 			bool misfit;
-			/* Interrupts or heat make it slower than others of its kind. */
+			/* Interrupts or heat make the CPU slower than others of its kind. */
 			bool slowed;
 		};
 		u16 lags;
 	};
-	/* What is seldom so, to be seen at one look. */
+	/* Rare conditions, in a union so that one load tests all. */
 	union {
 		struct {
-			/* What runs is of the idle class. */
+			/* The running task is of the idle class. */
 			bool idles;
-			/* Something waits that may run nowhere else. */
+			/* A task that may not run anywhere else waits. */
 			bool has_pinned;
-			/* At the next dispatch what is of age comes first (age.bpf.h). */
+			/* At the next dispatch aged tasks come first (age.bpf.h). */
 			bool looks_for_aged;
-			/* What runs is to stop: its control group has used up its quota (limits.bpf.h). */
+			/* The running task is to stop, as its control group has used up its quota (limits.bpf.h). */
 			bool limited;
 		};
 		u32 unusual;
 	};
-	/* Ticks with something waiting; how much is still looked at for its age. */
+	/* Ticks with a waiting task; how many more tasks a search looks at. */
 	u16 ticks;
 	u16 looks_left;
-	/* A faster CPU that wants what runs here, plus 1; others write it. */
+	/* A faster CPU that wants the running thread, plus 1, and flags. Other CPUs write it. */
 	u32 wanted_by;
-	/* The first of the CPUs that share its clock; of the first: the idle one among them that asks for most. Others write that. */
+	/*
+	 * The first of the CPUs that share the clock; and, in that one, the idle CPU among them with the highest request. Other CPUs
+	 * write the latter.
+	 */
 	u16 first_mate;
 	u16 asks_most;
-	/* What runs goes on until it has run so much, ns, unless more than so many have come to wait in the line. */
+	/* The running task goes on until its total run time reaches `stays_until`, ns, unless `arrivals` no longer equals the line's. */
 	u32 arrivals;
 	u64 stays_until;
-	/* What runs had run so much when its control group was last charged, ns; of which time with limits that is (limits_since). */
+	/* The running task's total run time when its control group was last charged, ns; and limits_since at that time. */
 	u64 limit_charged;
 	u32 limit_since;
-	/* Before that no faster CPU can be taken over by turn, ns (faster.bpf.h). */
+	/* No faster CPU can be taken by turn before this time, ns (faster.bpf.h). */
 	u64 turn_at;
-	/* Up to when what has taken the CPU as it woke has had its turns, ns (preempt.bpf.h). */
+	/* When the preemptions of this CPU so far will have had their turns, ns (preempt.bpf.h). */
 	u64 preempt_at;
-	/* Where there are other lines: when the CPU went idle, ns, and its line's clock then; 0: it does not idle. */
+	/* Where there are other lines: when the CPU went idle, ns, and its line's clock then; 0: the CPU is busy. */
 	u64 idle_since;
 	u64 idle_clock;
-	/* How many waited in its line at the last tick; 0 since it was idle. */
+	/* How many tasks waited in the line at the last tick; 0 since the CPU was idle. */
 	u16 crowd;
-	/* The line where something waited when another CPU woke this one, plus 1; others write it. */
+	/* The line where a task waited when another CPU woke this one, plus 1. Other CPUs write it. */
 	u16 look_at;
 } __attribute__((aligned(64)));
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Clocks of sets of CPUs: how tasks that may run on some CPUs only stand to each other, and to all others in their line.
+ * Clocks of sets of CPUs. They order tasks that may run on some CPUs only, among each other and among all other tasks of their line.
  *
- * All tasks of a set may have more work than its CPUs have time, and fall behind their line's clock for good. To bound each by what its own
- * sleep saves up would turn their order around, as a task saves up the more the less it weighs. So a set has a clock, and bounds its tasks
- * by that. The distance between a set's clock and its line's is bounded, too: work costs more the greater that is, for all tasks of the set
- * alike. So they keep their order among themselves, and to tasks of other sets that wait for the same CPUs.
+ * All tasks of a set may have more work than its CPUs have time, and fall behind their line's clock for good. A bound on each task by its
+ * own sleep's savings would reverse their order, as a task of less weight may save up more. So a set has a clock, and that clock bounds
+ * its tasks. The distance between a set's clock and its line's clock is bounded, too: the greater it is, the more virtual time work
+ * costs, for all tasks of the set alike. So the tasks keep their order among themselves, and their order to tasks of other sets that wait
+ * for the same CPUs.
  */
 #ifndef __TANDEM_QUEUES_VCLOCK_H
 #define __TANDEM_QUEUES_VCLOCK_H
@@ -14,8 +15,8 @@
 
 enum {
 	/*
-	 * Work costs as much as elsewhere up to this distance, ns, and from there on twice as much for every 2^CLOCKS_SHIFT ns. A shorter
-	 * step brings sets nearer to their line's clock, but then the price changes between two turns of a task that weighs little.
+	 * Up to this distance, ns, work costs as much as elsewhere. Beyond it the price doubles for every 2^CLOCKS_SHIFT ns. A shorter
+	 * step brings sets nearer to their line's clock, but changes the price between two turns of a task of little weight.
 	 */
 	CLOCKS_NEAR = 64 * NSEC_PER_MSEC,
 	CLOCKS_SHIFT = 31,
@@ -44,8 +45,8 @@ static __always_inline u64 vclock_cost(struct base_task *task, u64 charge)
 }
 
 /*
- * Notes how far a set is behind its line's clock, in the mean over some turns: a task that weighs little takes either clock far ahead. Two
- * CPUs may do so at once, and the next charge makes up for what is lost.
+ * Updates how far a set is behind its line's clock. The distance is a mean over some turns, as a task of little weight takes either clock
+ * far ahead. If two CPUs update it at once, the next charge makes up for the lost step.
  */
 static __noinline u64 vclock_charge_in_set(struct base_task *task, u64 charge)
 {
@@ -58,7 +59,7 @@ static __noinline u64 vclock_charge_in_set(struct base_task *task, u64 charge)
 	return vclock_cost(task, charge);
 }
 
-/* Charges a task for what it has run since it was last charged; how much that is, ns. */
+/* Charges a task for its run time since the last charge; returns that time, ns. */
 static __always_inline u64 vclock_charge(struct task_struct *p, struct base_task *task)
 {
 	u64 total = p->se.sum_exec_runtime, ran = total - task->charged, charge = weight_charge(task, ran);
@@ -69,8 +70,8 @@ static __always_inline u64 vclock_charge(struct task_struct *p, struct base_task
 }
 
 /*
- * The clock that bounds a task of a set: its set's. All others of the set may have slept for long, and then that means nothing to one that
- * wakes: it goes by what runs on its CPU, or, where nothing does, by the line's clock.
+ * The clock that bounds a task of a set: the set's clock. A task that wakes cannot rely on it, as all other tasks of the set may have
+ * slept for long. That task goes by its CPU's running task, or, if the CPU is idle, by the line's clock.
  */
 static __always_inline u64 vclock_at(struct base_task *task, struct base_cpu *bctx)
 {
@@ -89,7 +90,7 @@ static __noinline int vclock_bound_in_set(struct base_task *task, struct base_cp
 	return 0;
 }
 
-/* Bounds what a task is behind or ahead that is to wait, and whose last CPU is @cctx. */
+/* Bounds how far a task that is to wait, and whose last CPU is @bctx, is behind or ahead. */
 static __always_inline void vclock_bound(struct base_task *task, struct base_cpu *bctx)
 {
 	if (task->set && !task->idles)
@@ -98,7 +99,7 @@ static __always_inline void vclock_bound(struct base_task *task, struct base_cpu
 		line_bound(task, line_at(task->line));
 }
 
-/* What line_begin does, by the clock of a task's set; the line's clock goes forward with it. */
+/* Does the same as line_begin, by the clock of a task's set. The line's clock advances with it. */
 static __noinline int vclock_begin_in_set(struct base_task *task, struct line *line, u64 latest)
 {
 	struct cpus_set *set = set_of(task);
@@ -113,7 +114,7 @@ static __noinline int vclock_begin_in_set(struct base_task *task, struct line *l
 	return 0;
 }
 
-/* A task begins to run, or goes on: its clocks go forward, or what it is behind is bounded. @alone: nothing ran on its CPU before. */
+/* A task begins to run, or goes on: advances its clocks, or bounds how far the task is behind. @alone: the CPU was idle before. */
 static __always_inline void vclock_begin(struct base_task *task, struct line *line, bool alone, u64 latest)
 {
 	if (alone || !task->set || task->idles)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What waits in a line: whether a CPU takes the first task, or one behind it that has its data in the CPU's caches.
+ * Tasks that wait in a line: a CPU takes the first task, or a later task whose data are in the CPU's caches.
  *
- * Tasks that use up their slices take turns on the CPUs where they ran. Those of a line that has more for each CPU than others would
- * fall behind: then the first one is taken, wherever it was.
+ * Tasks that use up their slices take turns on the CPUs where they ran. Tasks whose CPU has more of them than other CPUs would fall
+ * behind: then a CPU takes the first task, wherever it ran.
  */
 #ifndef __TANDEM_QUEUES_WAITING_H
 #define __TANDEM_QUEUES_WAITING_H
@@ -13,47 +13,59 @@
 enum {
 	/* How many tasks are looked at. */
 	WAITING_MOST = 12,
-	/* How many are passed by that may not run here, until there is one that may: these wait for other CPUs. */
+	/*
+	 * How many tasks that may not run on the CPU are passed by, until there is one that may. The CPU's own wait does not depend on
+	 * these.
+	 */
 	WAITING_PASSED = 256,
-	/* By how much more virtual time what ran here goes before what woke elsewhere, ns. */
+	/* By how much more virtual time a task that ran here precedes a task that woke elsewhere, ns. */
 	WOKEN_LEEWAY = 2 * NSEC_PER_MSEC,
-	/* Or, if that is more, this fraction of either's leeway: as much of its own work. */
+	/*
+	 * The same as a fraction of either task's leeway, if that is more. The time then stands for the same amount of the task's own
+	 * work.
+	 */
 	WOKEN_PART = 10,
 };
 
 struct waiting {
-	/* Where the first one stands, and the one that is taken. */
+	/* The place of the first task, and the place of the task to take. */
 	u64 first;
 	u64 place;
-	/* How much later than that another one may be due, ns: 0 if it woke, or ran here last. */
+	/*
+	 * How much later another task may be due than the first one and be taken before it, ns. 0 if the first task woke, or ran here
+	 * last.
+	 */
 	u64 leeway;
-	/* The leeway of the one that is taken; 0 if it woke. */
+	/* The leeway of the task to take; 0 if it woke. */
 	u64 own;
-	/* The leeway that the first one has if it has not woken. */
+	/* The leeway of the first task as if it had not woken. */
 	u64 usual;
-	/* Until where what woke elsewhere is worth while to look for, behind a first one that has used up its slice elsewhere. */
+	/* Up to this place a task that woke elsewhere is worth a search, behind a first task that used up its slice elsewhere. */
 	u64 until;
-	/* Something waits. */
+	/* A task waits. */
 	bool any;
-	/* That of the one behind the first that is taken; 0: the first one is. The CPU's note of it, plus 1; 0: there is none. */
+	/*
+	 * The pid of the task to take, if that is not the first one; 0: the first one. The CPU's note of the task, plus 1; 0: there is no
+	 * note.
+	 */
 	s32 pid;
 	u32 home;
 };
 
-/* Whether a task that waits may run on a CPU. Most may run on all, and that costs less to see. */
+/* Whether a waiting task may run on a CPU. Most tasks may run on all CPUs, which is cheaper to test. */
 static __always_inline bool waiting_may(struct task_struct *p, u32 cpu)
 {
 	return may_run_everywhere(p) || may_run_on(p, cpu);
 }
 
-/* The place by deadline of the first task that waits in a queue and may run on a CPU; whether there is one among the first few. */
+/* The place by deadline of the first task in a queue that may run on a CPU; returns whether there is one among the first few. */
 static __always_inline bool waiting_first(u32 cpu, u64 queue, u64 *place)
 {
 	struct base_cpu *bctx = base_cpu_of(cpu);
 	struct task_struct *first;
 	bool found = false;
 
-	/* The verifier does not follow that it is there if something was found. */
+	/* The verifier does not follow that a found task implies a place. */
 	*place = 0;
 	bctx->looks_left = WAITING_PASSED;
 	bpf_rcu_read_lock();
@@ -75,19 +87,19 @@ static __always_inline u64 waiting_least(u64 one, u64 other)
 	return one < other ? one : other;
 }
 
-/* By how much a task may fall behind others before it changes its CPU, or they; known by its slice, 0 of one that woke. */
+/* By how much a task may fall behind others before it or they change their CPUs. The slice tells it; 0 for a task that woke. */
 static __always_inline u64 waiting_leeway(u64 slice)
 {
 	return slice < SLICE_LONE ? (SLICE_LONE - 1 - slice) << LEEWAY_SHIFT : 0;
 }
 
-/* The same whether it woke or not: a task that woke is given more, by as much as it would be given less. */
+/* The leeway whether the task woke or not. A task that woke has a longer slice, by as much as the slice would be shorter otherwise. */
 static __always_inline u64 waiting_usual(u64 slice)
 {
 	return slice < SLICE_LONE ? waiting_leeway(slice) : (slice - SLICE_LONE) << LEEWAY_SHIFT;
 }
 
-/* By how much more virtual time what ran here goes before what woke elsewhere. */
+/* By how much more virtual time a task that ran here precedes a task that woke elsewhere. */
 static __always_inline u64 waiting_woken_leeway(u64 first, u64 home)
 {
 	u64 leeway = waiting_least(first, home) / WOKEN_PART;
@@ -95,7 +107,10 @@ static __always_inline u64 waiting_woken_leeway(u64 first, u64 home)
 	return leeway > WOKEN_LEEWAY ? leeway : WOKEN_LEEWAY;
 }
 
-/* Takes what ran here last, if the first one is not left for it for longer than either may be. Not static, as below. */
+/*
+ * Takes the task that ran here last, unless the first task would have to wait longer for it than either task's leeway allows. The
+ * function is not static, as below.
+ */
 __noinline int waiting_home(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
 	u32 number = home_first(cpu);
@@ -122,9 +137,9 @@ __noinline int waiting_home(s32 cpu, struct waiting *waiting __arg_nonnull)
 }
 
 /*
- * Looks at what waits in a line and may run on a CPU: what ran here last, or what woke, wherever it was, or else the first one. What
- * decides how many more are looked at is in memory, where the verifier does not follow it through every round; and as this is not static,
- * it follows it once, and not with each that asks.
+ * Looks for the next task in a CPU's line: the task that ran here last, or a task that woke, wherever it ran, or else the first one. The
+ * count of tasks still to look at is in memory, where the verifier does not follow it through every round. The function is not static, so
+ * that the verifier follows it once, and not once for each caller.
  */
 __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 {
@@ -146,7 +161,7 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 			waiting->home = 0;
 			break;
 		}
-		/* What may not run here is for others: it neither comes first nor holds virtual time. */
+		/* A task that may not run here is for other CPUs: it does not come first here, and does not hold virtual time. */
 		if (!waiting_may(p, cpu))
 			continue;
 		waiting->any = true;
@@ -164,13 +179,13 @@ __noinline int waiting_look(s32 cpu, struct waiting *waiting __arg_nonnull)
 	return 0;
 }
 
-/* Takes what `waiting_look` has found; whether that, or at least the first one, could be had. */
+/* Takes the task that `waiting_look` has found, or else the first one; returns whether there was a task. */
 static __always_inline bool waiting_take(struct base_cpu *bctx, struct waiting *waiting)
 {
 	if (waiting->pid) {
 		if (home_take(bctx->number, waiting->pid, waiting->place))
 			return true;
-		/* It has gone another way, as what another class takes over. */
+		/* The task has left the line another way, as when it changes to another scheduling class. */
 		if (waiting->home)
 			home_at(waiting->home - 1)->pid = 0;
 	}

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Weights, as the fair class has them.
- */
+/* Weights, as in the fair class. */
 #ifndef __TANDEM_QUEUES_WEIGHT_H
 #define __TANDEM_QUEUES_WEIGHT_H
 
@@ -13,21 +11,24 @@ enum {
 	WEIGHT_IDLE = 3,
 	NR_NICES = 40,
 	WEIGHT_SHIFT = 16,
-	/* The pace of a quarter of nice 0's weight: what is above weighs little. */
+	/* The pace of a quarter of nice 0's weight. A task with a higher pace weighs little. */
 	LIGHT_PACE = 4 << WEIGHT_SHIFT,
-	/* What is given to a task at once, ns: the most, shared by those that wait for a CPU, and the least. */
+	/* A task's slice where others wait, ns: the most, which the tasks waiting for a CPU share, and the least. */
 	SLICE_MOST = 4 * NSEC_PER_MSEC,
 	SLICE_LEAST = NSEC_PER_MSEC / 2,
-	/* For so long at most something goes on without a look at what waits, ns: no longer than its slice. */
+	/* A task goes on for this long at most without a look at waiting tasks, ns. */
 	STAYS_NS = 20 * NSEC_PER_MSEC,
-	/* The same where nothing else waits; a tick ends it sooner if something does. */
+	/* A task's slice where no other task waits, ns. If one comes, a tick ends the slice sooner. */
 	SLICE_LONE = 20 * NSEC_PER_MSEC,
 	/*
-	 * What waits because it had its turn is given less, by 1 and this fraction of its leeway, and what woke is given as much more, without
-	 * the 1: who looks at a queue tells by the slice.
+	 * A task that waits after its turn has a slice shorter by 1 and this fraction of its leeway. A task that woke has a slice longer
+	 * by as much, without the 1. A CPU that looks at a queue tells both by the slice.
 	 */
 	LEEWAY_SHIFT = 10,
-	/* The most that sleep saves up, and that a deadline is away, ns for nice 0: chosen on the choosing half (docs/base.md). */
+	/*
+	 * The most that sleep saves up, and the farthest that a deadline is away, ns for nice 0: chosen on the choosing half
+	 * (docs/base.md).
+	 */
 	CREDIT_NS = 40 * NSEC_PER_MSEC,
 	REQUEST_MOST = 8 * NSEC_PER_MSEC,
 };
@@ -40,7 +41,7 @@ static const u32 nice_weights[NR_NICES] = {
 	110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 };
 
-/* How many tasks are of the idle class: with none nobody looks for them. */
+/* How many tasks are of the idle class. While there are none, CPUs do not look for them. */
 s32 nr_idle_class;
 
 /* A task becomes one of the idle class, or ceases to be one. */
@@ -50,7 +51,7 @@ static __noinline void weight_change_class(struct base_task *task, bool idles)
 	__sync_fetch_and_add(&nr_idle_class, idles ? 1 : -1);
 }
 
-/* Notes the most that sleep saves up; a task's leeway is half of that, the virtual time of 20 ms of its work (waiting.bpf.h). */
+/* Sets the most that sleep saves up. A task's leeway is half of that, the virtual time of 20 ms of its work (waiting.bpf.h). */
 static __always_inline void weight_set_credit(struct base_task *task, u64 credit)
 {
 	u64 less = credit >> (1 + LEEWAY_SHIFT);
@@ -59,19 +60,19 @@ static __always_inline void weight_set_credit(struct base_task *task, u64 credit
 	task->slice = SLICE_LONE - 1 - (less < SLICE_LONE / 2 ? less : SLICE_LONE / 2);
 }
 
-/* What is given to a task that woke and waits: more than to any other, by what tells its leeway. */
+/* The slice of a task that woke and waits: longer than any other, by an amount that tells its leeway. */
 static __always_inline u32 weight_woken_slice(struct base_task *task)
 {
 	return SLICE_LONE + (SLICE_LONE - 1 - task->slice);
 }
 
-/* Notes a task's weight. scx.weight would not do: it is a round number of percent, 1 for each nice value from 17 on. */
+/* Notes a task's weight. scx.weight would be too coarse: it is a whole number of percent, and 1 for each nice value from 17 on. */
 static void weight_note(struct task_struct *p, struct base_task *task)
 {
 	u32 nice = p->static_prio - MAX_RT_PRIO;
 	/*
-	 * In a group the policy counts among its tasks only, and on a CPU of its own among what waits there: by the weight, which is all
-	 * that the class is to the fair class, too, but for preemption.
+	 * In a group, SCHED_IDLE counts among the group's tasks only; for a task confined to one CPU, among that CPU's waiting tasks
+	 * only. In both cases the task counts by its weight. To the fair class, too, SCHED_IDLE is only a weight, but for preemption.
 	 */
 	bool idles = p->policy == SCHED_IDLE && !task->cgroup && p->nr_cpus_allowed > 1;
 
@@ -90,14 +91,14 @@ static __always_inline u64 weight_charge(struct base_task *task, u64 ns)
 	return task->cgroup ? cgroup_charge(task->cgroup, charge) : charge;
 }
 
-/* The same for a task of a group, where the group's share may have changed. */
+/* The request and the credit of a task in a group, whose share may have changed. */
 static __noinline void weight_request_in_group(struct base_task *task, u32 burst)
 {
 	task->request = weight_charge(task, burst);
 	weight_set_credit(task, weight_charge(task, CREDIT_NS));
 }
 
-/* Works out what a task's deadlines are made of. */
+/* Works out a task's request, which its deadlines are made of. */
 static __always_inline void weight_request(struct base_task *task)
 {
 	u32 burst = task->burst < REQUEST_MOST ? task->burst : REQUEST_MOST;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Which CPU gives way to a serial thread: the fastest one whose task ranks lowest (Morad et al., section VII).
- */
+/* The CPU that gives way to a serial thread: the fastest CPU whose task ranks lowest (Morad et al., section VII). */
 #ifndef __TANDEM_SERIAL_CLAIM_H
 #define __TANDEM_SERIAL_CLAIM_H
 
@@ -9,7 +7,7 @@
 #include "../queues/line.bpf.h"
 #include "seniority.bpf.h"
 
-/* How dear a CPU's task is: the lower, the sooner it gives way. */
+/* How dear a CPU's task is: the less dear, the sooner it gives way. */
 enum dearness {
 	DEAR_JUNIOR,
 	DEAR_NORMAL,
@@ -30,9 +28,9 @@ static __always_inline enum dearness dearness_of(u32 cpu)
 }
 
 /*
- * The CPU whose task gives way to @p: of the fastest kind below @limit that has one, the least dear. Negative: none.
- * Where the thread is not known, @p is null, and affinity is looked at when it moves. On equal CPUs the
- * search ends with the first task that is not serial, or with the first junior's.
+ * The CPU whose task gives way to @p: of the fastest kind below @limit that has one, the least dear. Negative: there is none. If the
+ * thread is not known, @p is null, and its affinity is checked when it moves. On equal CPUs the search ends with the first task that is
+ * not serial, or with the first junior.
  */
 static s32 claim_find(struct task_struct *p, u32 limit)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Before whom a serial phase goes: ten levels of priority, and no more (Morad et al., section VII).
+ * Which threads a serial phase goes before: by ten levels of priority, and no more (Morad et al., section VII).
  *
- * A level is a nice value. The paper takes ten off a thread's priority: a thread of nice 19 stays behind threads of nice
- * 0. Here a serial phase goes first where it is lighter than the threads that CPUs run, on average, by less than ten
- * levels; else it waits as any other thread. A group's weight counts as a nice value does.
+ * A level is a nice value. The paper takes ten off a thread's priority, so that a thread of nice 19 stays behind threads of nice 0. Here
+ * a serial phase goes first if it is lighter than the threads that CPUs run, on average, by less than ten levels. Otherwise it waits as
+ * any other thread. A group's weight counts as a nice value does.
  */
 #ifndef __TANDEM_SERIAL_LEVELS_H
 #define __TANDEM_SERIAL_LEVELS_H
@@ -13,16 +13,16 @@
 #include "../queues/line.bpf.h"
 
 enum {
-	/* A level is a factor of 1.25 of weight. They are counted in 32nds of a doubling, by straight lines between doublings. */
+	/* A level is a factor of 1.25 of weight. Levels are counted in 32nds of a doubling, by straight lines between doublings. */
 	LEVELS_SHIFT = 5,
-	/* Ten levels are 103, nine 93; the lines are off by 3 at most. */
+	/* Ten levels are 103, nine are 93; the straight lines are off by 3 at most. */
 	LEVELS_TEN = 98,
 };
 
-/* The sum of the levels of what each CPU ran last that was in no serial phase. CPUs change it at the same time. */
+/* The sum over all CPUs of the level of the last thread that was in no serial phase. CPUs change it at the same time. */
 s32 levels_sum;
 
-/* The level of a thread by what sleep saves up for it, which is in inverse proportion to its weight: 32 for half of the weight. */
+/* The level of a thread by its credit, which is in inverse proportion to its weight: half of the weight adds 32. */
 static __noinline s32 levels_of(u64 credit)
 {
 	u64 below = credit | 1;
@@ -49,14 +49,14 @@ static __noinline int levels_change(struct cpu_ctx *cctx, u64 credit)
 	return 0;
 }
 
-/* A thread begins to run that is in no serial phase: one that counted itself would raise itself. */
+/* A thread in no serial phase begins to run. Threads in serial phases do not count: they would raise themselves. */
 static __always_inline void levels_running(struct cpu_ctx *cctx, struct base_task *task)
 {
 	if (cctx->serial.credit != task->credit)
 		levels_change(cctx, task->credit);
 }
 
-/* Whether the serial phase of a thread of this level goes before what CPUs run. */
+/* Whether the serial phase of a thread of this level goes before the threads that CPUs run. */
 static __always_inline bool levels_suffice(s32 level)
 {
 	return (level - LEVELS_TEN) * (s32)nr_cpus < levels_sum;

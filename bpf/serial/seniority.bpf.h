@@ -2,22 +2,20 @@
 /*
  * When, among parallel applications: the senior first (Morad et al., section VII).
  *
- * Two or more applications of which each could fill the machine would only mix in its caches. The one that has been
- * parallel for longest is the senior for seniority_ms, then the next one. The paper has such a timeout and does not
- * say how long it is. Weights count: the turns are as long, on average, and each is in proportion to the weight of the
- * application's threads.
+ * Two or more applications that could each fill the machine would only mix in its caches. The application that has been parallel for
+ * longest is the senior for seniority_ms, then the next one. The paper has a timeout of this kind and does not say how long it is.
+ * Weights count: seniority_ms is the mean length of the turns, and each turn is in proportion to the weight of the application's threads.
  *
- * Here an application takes part while it has threads for all CPUs: the last ones of a parallel phase compete with the
- * others' as before. In the paper it takes part from that moment until the phase ends (seniority_whole_phase).
+ * Here an application takes part while it has threads for all CPUs: the last threads of a parallel phase compete with other applications'
+ * threads as before. In the paper an application takes part from that moment until the phase ends (seniority_whole_phase).
  *
- * The paper boosts the senior and does not say by how much. Here the others of that size, the juniors, step back
- * behind everyone instead: to them that is the same, and applications too small to fill the machine do not starve. The
- * senior runs on the juniors' time, too: it is charged as one thread of the weights of all, so that against third
- * parties all keep their share. Time is looked at when threads stop, and at each tick, as a thread that nothing waits
- * behind does not stop: no timer has to run.
+ * The paper boosts the senior and does not say by how much. Here the other applications of that size, the juniors, step back behind all
+ * tasks instead. To the juniors that is the same, and applications too small to fill the machine do not starve. The senior runs on the
+ * juniors' time, too: it is charged as one thread of the weights of all, so that third parties keep their share. The time of a turn is
+ * checked when threads stop, and at each tick, as a thread without waiting tasks behind it does not stop. No timer has to run.
  *
- * Where run queues are sorted there is no senior: threads of one program are mostly alike, and CPUs that run one
- * program alone are what sorting avoids.
+ * Where run queues are sorted there is no senior: threads of one program are mostly alike, and sorting avoids CPUs that run one program
+ * alone.
  */
 #ifndef __TANDEM_SERIAL_SENIORITY_H
 #define __TANDEM_SERIAL_SENIORITY_H
@@ -26,7 +24,7 @@
 #include "../queues/line.bpf.h"
 
 enum {
-	/* Groups that are watched; others that fill the machine are normal. */
+	/* Groups that are watched; other groups that fill the machine are normal. */
 	NR_SLOTS = 64,
 	/* ns. */
 	SENIORITY_CYCLE = (u64)SENIORITY_CYCLE_S * NSEC_PER_SEC,
@@ -37,25 +35,25 @@ struct seniority_slot {
 	/* 0: free. */
 	u32 tgid;
 	/*
-	 * 1 while it takes part: while it fills the machine, counted, as CPUs may do it in any order; or from then on until
-	 * its phase ends.
+	 * Above 0 while the group takes part. Normally this counts entries less exits, as CPUs may see these in any order. With
+	 * seniority_whole_phase it is 1 from the first entry until the phase ends.
 	 */
 	s32 full;
-	/* Of the thread with which it filled the machine, 1024 for nice 0. */
+	/* The weight of the thread with which the group filled the machine, 1024 for nice 0. */
 	u32 weight;
 	u64 parallel_number;
 };
 
 struct seniority_slot seniority_slots[NR_SLOTS];
 
-/* How many fill the machine. */
+/* How many groups fill the machine. */
 s32 nr_full;
 
-/* The senior's group, or 0; since when it is, ns, and the number of its parallel phase. */
+/* The senior's group, or 0; since when it is the senior, ns; and the number of its parallel phase. */
 u32 senior;
 u64 senior_since;
 u64 senior_parallel_number;
-/* How long its turn is, ns, and its part of the weights of all that fill the machine, in 65536ths. */
+/* The length of the senior's turn, ns; and its part of the weights of all groups that fill the machine, in 65536ths. */
 u64 senior_turn;
 u64 senior_part;
 
@@ -66,7 +64,7 @@ static __always_inline struct seniority_slot *seniority_slot_of(struct group *gr
 	return slot < NR_SLOTS ? &seniority_slots[slot] : 0;
 }
 
-/* Gives a group a slot as soon as it has threads enough. */
+/* Gives a group a slot as soon as it has enough threads. */
 static void seniority_join(struct group *group, u32 tgid)
 {
 	u32 at;
@@ -88,7 +86,7 @@ static void seniority_join(struct group *group, u32 tgid)
 	count(TANDEM_STAT_SERIAL_SENIORITY_CROWDED);
 }
 
-/* Whether @slot comes before @best, of those that became parallel after @after first. */
+/* Whether @slot comes before @best. Groups that became parallel after @after come first. */
 static __always_inline bool seniority_before(struct seniority_slot *slot, struct seniority_slot *best, u64 after)
 {
 	bool slot_later = slot->parallel_number > after, best_later = best->parallel_number > after;
@@ -120,10 +118,7 @@ static __noinline int seniority_weigh(void)
 	return 0;
 }
 
-/*
- * Makes the next group the senior, in the order in which they became parallel; @after: the last senior's number, or
- * 0.
- */
+/* Makes the next group the senior, in the order in which groups became parallel; @after: the last senior's number, or 0. */
 static void seniority_choose(u64 after)
 {
 	struct seniority_slot *best = 0;
@@ -141,7 +136,7 @@ static void seniority_choose(u64 after)
 	senior_parallel_number = best->parallel_number;
 	senior_since = bpf_ktime_get_ns();
 	seniority_weigh();
-	/* Its threads that wait as juniors are normal from now on: this CPU sees to it when it dispatches. */
+	/* The new senior's threads that wait as juniors are normal from now on. This CPU moves them when it dispatches. */
 	cpu_of(bpf_get_smp_processor_id())->serial.promote = senior;
 	count(TANDEM_STAT_SERIAL_SENIOR);
 }
@@ -164,7 +159,7 @@ static __always_inline bool seniority_enters(struct seniority_slot *slot)
 	return true;
 }
 
-/* Whether it no longer takes part, and did before. */
+/* Whether the group of a slot no longer takes part, and did before. */
 static __always_inline bool seniority_exits(struct seniority_slot *slot)
 {
 	if (seniority_whole_phase)
@@ -212,7 +207,7 @@ static void seniority_full(struct task_struct *p, struct group *group)
 		seniority_choose(0);
 	else if (senior)
 		seniority_weigh();
-	/* Another CPU may have seen the phase end before this one came here. */
+	/* Another CPU may have seen the phase end before this CPU came here. */
 	if (seniority_whole_phase && group->nr_ready <= (s32)serial_threshold)
 		seniority_ceased(group, tgid);
 }
@@ -232,10 +227,7 @@ static void seniority_leave(struct group *group, u32 tgid)
 	slot->tgid = 0;
 }
 
-/*
- * Passes seniority on when its time is over; whether it did. Several CPUs may see it at once; then the last one's choice
- * stands.
- */
+/* Passes seniority on when its time is over; returns whether it did. Several CPUs may do this at once; the last one's choice stands. */
 static __always_inline bool seniority_pass_on(void)
 {
 	if (!senior)
@@ -251,13 +243,13 @@ static __always_inline bool seniority_pass_on(void)
 	return true;
 }
 
-/* What a thread's run is charged: the senior's passes on time that the juniors do not use. */
+/* The charge for a thread's run time. The senior is charged less, for the time that the juniors do not use. */
 static __always_inline u64 seniority_charge(struct task_struct *p, u64 ran)
 {
 	return senior && senior == p->tgid && nr_full > 1 ? (ran * senior_part) >> 16 : ran;
 }
 
-/* A thread of a parallel application that is not the senior while another one is. */
+/* Whether a thread is of a parallel application while another application is the senior. */
 static __always_inline bool is_junior(struct task_struct *p, struct group *group, s32 ready)
 {
 	struct seniority_slot *slot = seniority_slot_of(group);

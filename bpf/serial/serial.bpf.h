@@ -2,9 +2,9 @@
 /*
  * When: serial phases first, then seniority among parallel applications (Morad, Kolodny & Weiser, section VII).
  *
- * A thread in a serial phase has a queue of its own that every CPU looks into first; it takes the fastest CPU at once
- * from whatever ranks lower, and keeps it while no other serial thread waits. The paper's ten levels of priority do
- * the same in the scheduler that it changed. What serial phases may take from others is limited (share.bpf.h).
+ * Threads in serial phases have a queue of their own, which every CPU looks into before its line. A serial thread takes the fastest CPU
+ * at once from a thread that ranks lower, and keeps the CPU while no other serial thread waits. The paper's ten levels of priority do the
+ * same in the scheduler that it changed. The time that serial phases may take from others is limited (share.bpf.h).
  */
 #ifndef __TANDEM_SERIAL_SERIAL_H
 #define __TANDEM_SERIAL_SERIAL_H
@@ -16,11 +16,11 @@
 
 enum {
 	/*
-	 * Waiting tasks that are looked at when a group's rank changes. Those behind learn of it when they are queued
+	 * How many waiting tasks are looked at when a group's rank changes. The ranks of the tasks behind change when they are queued
 	 * again.
 	 */
 	PROMOTE_MAX = 512,
-	/* By how much the deadline of a serial phase is before that of whatever wakes up, ns of virtual time: it keeps its CPU. */
+	/* By how much the deadline of a serial phase is before that of any task that wakes, ns of virtual time: the phase keeps its CPU. */
 	SERIAL_FIRST_NS = 1ULL << 40,
 };
 
@@ -35,7 +35,7 @@ static void serial_init(void)
 	levels_init();
 }
 
-/* Whether a serial phase is one that goes first, for a thread of this weight. */
+/* Whether a serial phase goes first, for a thread of this weight. */
 static __always_inline bool serial_goes_first(struct task_ctx *tctx, struct group *group)
 {
 	if (!serial_single && !phase_has_been_parallel(group))
@@ -44,7 +44,7 @@ static __always_inline bool serial_goes_first(struct task_ctx *tctx, struct grou
 	return !tctx->serial.light;
 }
 
-/* The rank of a thread: of its group's phase, and among parallel groups of its seniority. */
+/* The rank of a thread, by its group's phase, and among parallel groups by seniority. */
 static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 {
 	struct group *group;
@@ -60,8 +60,8 @@ static enum rank serial_rank(struct task_struct *p, struct task_ctx *tctx)
 }
 
 /*
- * A CPU for a thread in a serial phase: an idle one, or one that gives way where that is faster; then SCX_ENQ_PREEMPT
- * goes into @flags. Negative: none.
+ * A CPU for a thread in a serial phase: an idle one, or a faster one whose task gives way. In the latter case SCX_ENQ_PREEMPT is added to
+ * @flags. Negative: there is none.
  */
 static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 {
@@ -89,8 +89,8 @@ static s32 serial_place(struct task_struct *p, s32 prev_cpu, u64 *flags)
 }
 
 /*
- * Has a thread that waited as a junior wait in the line where it ran, or, where CPUs are unequal, in that of the fastest
- * CPU. It has saved nothing up: the senior before ran on its time (seniority_charge).
+ * Moves a thread that waited as a junior to the line where it ran, or, where CPUs are unequal, to that of the fastest CPU. The thread has
+ * saved no time up: the last senior ran on its time (seniority_charge).
  */
 static __always_inline void serial_promote_junior(struct bpf_iter_scx_dsq *it, struct task_struct *p, struct base_task *task)
 {
@@ -104,7 +104,7 @@ static __always_inline void serial_promote_junior(struct bpf_iter_scx_dsq *it, s
 	dsq_move_vtime(it, p, QUEUE_LINE | number, task->vtime + task->request);
 }
 
-/* Puts a thread that was waiting where its rank now wants it. Runs in dispatch only. */
+/* Moves a waiting thread to the queue of its present rank. Runs in dispatch only. */
 static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct *p, u32 queue, u32 kind)
 {
 	struct task_ctx *tctx = task_of(p);
@@ -112,7 +112,7 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 	s32 cpu;
 
 	if (rank == RANK_SERIAL) {
-		/* This CPU takes it, unless there is a faster one. */
+		/* This CPU takes the thread, unless there is a faster CPU. */
 		cpu = share_is_spent() ? -1 : claim_find(p, kind);
 		if (cpu >= 0 && dsq_move(it, p, SCX_DSQ_LOCAL_ON | cpu, SCX_ENQ_PREEMPT)) {
 			cpu_of(cpu)->claimed = true;
@@ -129,7 +129,7 @@ static void serial_promote_task(struct bpf_iter_scx_dsq *it, struct task_struct 
 	count(TANDEM_STAT_SERIAL_PROMOTED);
 }
 
-/* Finds the waiting threads of a group whose rank has changed. In sorted queues they wait for their turn. */
+/* Finds the waiting threads of a group whose rank has changed. Threads in sorted queues wait for their turn. */
 static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 {
 	struct task_struct *p;
@@ -143,7 +143,7 @@ static void serial_promote(u32 tgid, u32 queue, struct cpu_ctx *cctx)
 	}
 }
 
-/* The same in the base's lines. On its own so that the verifier follows it once. */
+/* Finds these threads in the base's lines. A function of its own, so that the verifier follows it once. */
 __noinline int serial_promote_in_lines(u32 tgid, u32 cpu)
 {
 	s32 number;
@@ -154,7 +154,7 @@ __noinline int serial_promote_in_lines(u32 tgid, u32 cpu)
 	return 0;
 }
 
-/* A serial thread whose slice is over goes on while no other one waits. */
+/* Lets a serial thread whose slice is over go on while no other serial thread waits. */
 static bool serial_keeps(u32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
@@ -165,7 +165,7 @@ static bool serial_keeps(u32 cpu, struct task_struct *prev)
 	tctx = task_of(prev);
 	if (!tctx)
 		return false;
-	/* Its group may have become parallel meanwhile. */
+	/* The thread's group may have become parallel meanwhile. */
 	cctx->rank = serial_rank(prev, tctx);
 	if (cctx->rank != RANK_SERIAL || scx_bpf_dsq_nr_queued(QUEUE_SERIAL))
 		return false;
@@ -176,7 +176,7 @@ static bool serial_keeps(u32 cpu, struct task_struct *prev)
 	return true;
 }
 
-/* Gives a CPU a serial thread; without credit only when no other task wants the CPU. */
+/* Gives a CPU a serial thread. Without credit serial threads run only when no other task wants the CPU. */
 static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 {
 	struct cpu_ctx *cctx = cpu_of(cpu);
@@ -192,9 +192,7 @@ static bool serial_dispatch(s32 cpu, struct task_struct *prev)
 	return serial_keeps(cpu, prev) || dsq_move_to_local(QUEUE_SERIAL);
 }
 
-/*
- * The last threads that run when a group becomes serial: they rank higher now, and slow CPUs pass them to faster ones.
- */
+/* Raises the last running threads of a group that becomes serial: they rank higher now, and slow CPUs pass them to faster ones. */
 static void serial_raise_running(u32 tgid)
 {
 	s32 cpu, faster;
@@ -218,7 +216,7 @@ static void serial_raise_running(u32 tgid)
 	}
 }
 
-/* Acts on a change of phase. On equal CPUs nothing has to move. */
+/* Acts on a change of phase. On equal CPUs no thread has to move. */
 static void serial_phase_changed(struct task_struct *p, struct group *group, u32 change)
 {
 	u32 tgid = p->tgid;
@@ -246,9 +244,7 @@ static __always_inline void serial_init_task(struct task_struct *p, struct group
 	seniority_join(group, p->tgid);
 }
 
-/*
- * A tick: passes seniority on when its time is over. A thread that has become a junior since the last tick gives way.
- */
+/* At a tick: passes seniority on when its time is over. A thread that has become a junior since the last tick gives way. */
 static __noinline int serial_tick(struct task_struct *p)
 {
 	struct cpu_ctx *cctx = cpu_of(bpf_get_smp_processor_id());

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much CPU time serial phases may take before others (Morad et al. name the danger, and no rule: with more
- * applications than CPUs their serial threads could take the machine over).
+ * How much CPU time serial phases may take before others. (Morad et al. name the danger, and no rule: with more applications than CPUs
+ * their serial threads could take the machine over.)
  *
- * A credit that fills with serial_share_pct of all CPUs' time and that serial threads spend. Without credit they still
- * run where no other task waits, but no longer before others and not in their place.
+ * A credit fills with serial_share_pct of all CPUs' time, and serial threads spend it. Without credit they still run where no other task
+ * waits, but no longer before other tasks and not in place of them.
  */
 #ifndef __TANDEM_SERIAL_SHARE_H
 #define __TANDEM_SERIAL_SHARE_H
@@ -12,17 +12,17 @@
 #include "../state/state.bpf.h"
 
 enum {
-	/* The credit holds what fills it in this time; no more can be saved up, ns. */
+	/* The credit holds at most the time that fills it within this time, ns. */
 	SHARE_WINDOW = 200 * NSEC_PER_MSEC,
-	/* How often it is filled, ns. */
+	/* How often the credit is filled, ns. */
 	SHARE_STEP = NSEC_PER_MSEC,
 };
 
-/* CPU time, ns. CPUs add and subtract at the same time; its limits are kept only nearly. */
+/* The credit, ns of CPU time. CPUs add and subtract at the same time, so its limits hold only nearly. */
 s64 share_credit;
 u64 share_filled;
 
-/* What all CPUs may spend in @time. */
+/* The CPU time that serial phases may spend in @time, over all CPUs. */
 static __always_inline s64 share_of(u64 time)
 {
 	return time * nr_cpus * serial_share_pct / 100;
@@ -44,7 +44,7 @@ static void share_fill(void)
 	__sync_fetch_and_add(&share_credit, more);
 }
 
-/* A serial thread ran. Debts are small: a thread that had the machine to itself does not pay for that later. */
+/* Charges the run time of a serial thread. Debts are small: a thread that had the machine to itself does not pay for that later. */
 static void share_spend(u64 ran)
 {
 	share_fill();
@@ -52,7 +52,7 @@ static void share_spend(u64 ran)
 		__sync_fetch_and_add(&share_credit, -(s64)ran);
 }
 
-/* Serial threads have had their share. */
+/* Whether serial threads have had their share. */
 static bool share_is_spent(void)
 {
 	if (share_credit > 0)

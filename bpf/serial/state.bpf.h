@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What `serial_first` keeps of tasks, groups and CPUs, and what it counts.
- */
+/* The state of `serial_first` for tasks, groups and CPUs, and its counters. */
 #ifndef __TANDEM_SERIAL_STATE_H
 #define __TANDEM_SERIAL_STATE_H
 
@@ -22,14 +20,17 @@ struct serial_group {
 struct serial_cpu {
 	/* A group whose waiting threads now have another rank; 0: none. */
 	u32 promote;
-	/* How many waiting tasks the CPU has looked at for that: here because the verifier follows what is in registers. */
+	/* How many waiting tasks the CPU has looked at for that. In memory, as the verifier follows registers. */
 	u32 promote_seen;
-	/* The level of the last thread that was in no serial phase, and of which credit that was worked out (levels.bpf.h). */
+	/* The level of the last thread that was in no serial phase, and the credit that it was worked out from (levels.bpf.h). */
 	s32 level;
 	u64 credit;
-	/* The senior that the CPU knows of: at a tick it sees that there is another one. */
+	/* The senior that the CPU knows of: at a tick the CPU sees whether there is another one. */
 	u32 known_senior;
-	/* Sums of weights, of all that fill the machine and of the senior, while the CPU works them out: here for the verifier, too. */
+	/*
+	 * Sums of the weights of all groups that fill the machine, and the senior's weight, while the CPU works them out. In memory for
+	 * the verifier, too.
+	 */
 	u64 weights;
 	u64 senior_weight;
 };

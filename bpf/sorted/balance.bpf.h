@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity (Merkel &
- * Bellosa, section 4.1: the balancer, whose criteria and period the paper leaves open).
+ * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity. (Merkel & Bellosa,
+ * section 4.1: the balancer, whose criteria and period the paper leaves open.)
  *
- * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that
- * one has more than it would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks
- * have the same time in the end. If lengths are even it exchanges tasks: a memory-bound one for a compute-bound one of the CPU
- * with the least intensity, so that sums are even, or, as the paper has it, so that each CPU has tasks of different
- * intensity (sorted_balance).
+ * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that queue has more
+ * tasks than the CPU's own would have then. Where tasks do not divide evenly the longer queue goes around, so that all tasks have the
+ * same time in the end. If lengths are even the CPU exchanges tasks. It gives a memory-bound task for a compute-bound one of the CPU with
+ * the least intensity, so that sums are even. Or, as in the paper, it exchanges tasks so that each CPU has tasks of different intensity
+ * (sorted_balance).
  */
 #ifndef __TANDEM_SORTED_BALANCE_H
 #define __TANDEM_SORTED_BALANCE_H
@@ -16,7 +16,7 @@
 #include "../clocks/counters.bpf.h"
 
 enum {
-	/* How different tasks must be to be worth it, of 1024. */
+	/* By how much tasks must differ to be worth an exchange, of 1024. */
 	EXCHANGE_STEP = 64,
 };
 
@@ -33,7 +33,7 @@ static void rq_count(struct run_queue *rq, struct sorted_task *turn, u32 on, u64
 	__sync_fetch_and_add(&nr_sorted_waiting, 1);
 }
 
-/* Takes it out of the sums. */
+/* Takes a task out of its queue's sums. */
 static void rq_uncount(struct sorted_task *turn)
 {
 	struct run_queue *rq = rq_of(turn->waits_on - 1);
@@ -49,13 +49,16 @@ static void rq_uncount(struct sorted_task *turn)
 	__sync_fetch_and_add(&nr_sorted_waiting, -1);
 }
 
-/* Where a turn is in a queue: by epoch, then by intensity, the highest first on a pair's first CPU, last on its second. */
+/*
+ * The place of a turn in a queue: by epoch, then by intensity. The highest intensity comes first on a pair's first CPU, last on its
+ * second.
+ */
 static __always_inline u64 rq_key(const struct run_queue *rq, u64 epoch, u32 intensity)
 {
 	return epoch << 16 | (rq->position & 1 ? intensity : TRAFFIC_MOST - intensity) + 1;
 }
 
-/* The one of a queue that an exchange wants: with the highest or the lowest intensity. */
+/* The task of a queue that an exchange wants: with the highest or the lowest intensity. */
 struct extreme {
 	u32 intensity;
 	s32 pid;
@@ -84,8 +87,8 @@ static void balance_find(struct extreme *found, u32 from, u32 to, bool highest)
 }
 
 /*
- * Moves a task from one queue to another; its turn is as far ahead there as here. Its CPU may take it at the same moment: then
- * sums are wrong until the task is queued again.
+ * Moves a task from one queue to another. Its turn is as far ahead there as here. The task's CPU may take it at the same moment; sums are
+ * then wrong until the task is queued again.
  */
 static void balance_move(s32 pid, u32 from, u32 to)
 {
@@ -109,7 +112,7 @@ static void balance_move(s32 pid, u32 from, u32 to)
 	}
 }
 
-/* Exchanges a task of @cpu for one of the CPU with the least intensity of its chip, if both have more even sums then. */
+/* Exchanges a task of @cpu for one of its chip's CPU with the least intensity, if that makes their sums more even. */
 __noinline int balance_exchange(u32 cpu, u32 light)
 {
 	struct extreme *give = &extremes[2 * (cpu & (MAX_CPUS - 1))], *take = give + 1;
@@ -118,7 +121,7 @@ __noinline int balance_exchange(u32 cpu, u32 light)
 	/* Lengths may differ for a while, and sums with them. */
 	if (rq_nr(cpu) != rq_nr(light))
 		return 0;
-	/* The sums' difference falls by twice that of the tasks. */
+	/* The sums' difference falls by twice the tasks' difference. */
 	if (difference < 2 * EXCHANGE_STEP || rq_of(light)->nr_waiting <= 0)
 		return 0;
 	balance_find(give, cpu, light, true);
@@ -134,7 +137,7 @@ __noinline int balance_exchange(u32 cpu, u32 light)
 	return 0;
 }
 
-/* The ends of a queue's intensities. In memory for the same reason. */
+/* The lowest and highest intensity of a queue. In memory for the same reason. */
 struct ends {
 	u32 least;
 	u32 most;
@@ -151,8 +154,8 @@ static __always_inline void ends_add(struct ends *ends, u32 intensity)
 }
 
 /*
- * How far apart the intensities of a CPU's tasks are, the one that runs included: with a task of intensity @instead in the
- * place of the waiting @but, if @but is not 0.
+ * How far apart the intensities of a CPU's tasks are, including the running task. If @but is not 0, a task of intensity @instead replaces
+ * the waiting task @but.
  */
 static u32 balance_variety(struct ends *ends, u32 cpu, s32 but, u32 instead)
 {
@@ -174,8 +177,8 @@ static u32 balance_variety(struct ends *ends, u32 cpu, s32 but, u32 instead)
 }
 
 /*
- * Exchanges a task of @cpu for one of @other if that one of both has more variety then which has less now. The CPU whose tasks are
- * more intense on average gives its most intense one.
+ * Exchanges a task of @cpu for one of @other if the smaller of their varieties grows by that. The CPU whose tasks are more intense on
+ * average gives its most intense task.
  */
 __noinline int balance_vary(u32 cpu, u32 other)
 {
@@ -203,7 +206,7 @@ __noinline int balance_vary(u32 cpu, u32 other)
 	return 0;
 }
 
-/* Balances what a CPU's queue holds: with the one that needs it most, or, for variety, with another one of its chip each time. */
+/* Balances the tasks of a CPU's queue: with the CPU that needs it most, or, for variety, with another CPU of its chip each time. */
 static void balance_kinds(u32 cpu)
 {
 	struct run_queue *rq = rq_of(cpu);
@@ -217,7 +220,7 @@ static void balance_kinds(u32 cpu)
 	}
 }
 
-/* Takes any task that waits and may run here, those of the next CPUs first; for a CPU that has nothing to do. */
+/* Takes any waiting task that may run here, those of the next CPUs first; for an idle CPU. */
 __noinline int balance_steal(u32 cpu)
 {
 	s32 step;

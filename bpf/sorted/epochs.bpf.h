@@ -2,15 +2,15 @@
 /*
  * sorted: epochs and turns (Merkel & Bellosa, section 4.1).
  *
- * Each task runs once in an epoch, for a part of what is left of it in proportion to its weight: all CPUs come to the end together, those
- * with fewer tasks by longer turns. What makes a CPU late, or leaves it with nothing to do too early, is made good within the next turns.
+ * Each task runs once in an epoch, for a part of the time left that is in proportion to its weight. All CPUs come to the end together;
+ * those with fewer tasks have longer turns. If a CPU is late, or idle too early, its next turns make up for it.
  */
 #ifndef __TANDEM_SORTED_EPOCHS_H
 #define __TANDEM_SORTED_EPOCHS_H
 
 #include "balance.bpf.h"
 
-/* sorted is asked for and can act; it does as soon as there are counters. */
+/* sorted was asked for and can act; it begins as soon as there are counters. */
 bool sorted_wanted;
 
 static void sorted_init(void)
@@ -26,7 +26,6 @@ static void sorted_init(void)
 	sorted_state = TANDEM_STATE_NO_COUNTERS;
 }
 
-/* Creates the CPUs' queues. */
 static s32 sorted_create_queues(void)
 {
 	s32 cpu, err;
@@ -41,15 +40,15 @@ static s32 sorted_create_queues(void)
 	return 0;
 }
 
-/* Whether to sort: where no task waits for memory, queues by CPU cost more than one for all of them. The paper sorts always. */
+/* Whether to sort: where no task waits for memory, queues by CPU cost more than one for all CPUs. The paper always sorts. */
 static __always_inline bool sorted_is_worth_it(u32 cpu)
 {
 	return sorted_always || counters_memory_matters(cpu);
 }
 
 /*
- * Begins a CPU's epoch, with a task of weight @weight and those that wait. It ends with the pair's, or with the pair's next
- * one if that has hardly a quarter of its time left: after one epoch both CPUs are in step.
+ * Begins a CPU's epoch, with a task of weight @weight and the waiting tasks. The epoch ends with the pair's, or with the pair's next one
+ * if the pair's has hardly a quarter of its time left. After one epoch both CPUs are in step.
  */
 static void epoch_begin(struct run_queue *rq, u32 cpu, u64 weight, u64 now)
 {
@@ -63,8 +62,8 @@ static void epoch_begin(struct run_queue *rq, u32 cpu, u64 weight, u64 now)
 }
 
 /*
- * How long a turn is: the task's part, by weight, of what is left of the epoch, which it shares with all that are still to
- * run in it. Not less than a quarter of a slice, also if the CPU is late.
+ * The length of a turn: the task's part, by weight, of the epoch's time left, which it shares with all tasks that are still to run in it.
+ * At least a quarter of a slice, even if the CPU is late.
  */
 static u64 epoch_turn(struct run_queue *rq, u64 weight, u64 now)
 {

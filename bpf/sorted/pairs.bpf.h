@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * sorted: which CPUs are a pair, the run queue of each CPU, and when the pairs' epochs end (Merkel & Bellosa, section 4.1).
+ * sorted: the pairs of CPUs, the run queue of each CPU, and the ends of the pairs' epochs (Merkel & Bellosa, section 4.1).
  *
- * A chip is a package. Its CPUs are paired by position, hardware threads of a core next to each other: 0 with 1, 2 with 3, ...
- * An odd one is a pair of its own. Only time keeps a pair in step: both CPUs plan their turns to finish when the pair's epoch
- * ends. The others of a chip's P pairs are p/P of an epoch behind the first one.
+ * A chip is a package. Its CPUs are paired by position, hardware threads of a core next to each other: 0 with 1, 2 with 3, ... An odd CPU
+ * is a pair of its own. Only time keeps a pair in step: both CPUs plan their turns to finish when the pair's epoch ends. Pair p of a
+ * chip's P pairs is p/P of an epoch behind the first one.
  */
 #ifndef __TANDEM_SORTED_PAIRS_H
 #define __TANDEM_SORTED_PAIRS_H
 
 #include "../state/state.bpf.h"
 
-/* The longest epoch, ns: with so many tasks that each would wait for longer, slices are shorter instead. */
+/* The longest epoch, ns. With more tasks slices are shorter instead. */
 #define MAX_EPOCH (5ULL * NSEC_PER_SEC)
 
-/* What waits for a CPU. Sums are atomic, since other CPUs take tasks from here. */
+/* The tasks that wait for a CPU. Sums are atomic, since other CPUs take tasks from here. */
 struct run_queue {
-	/* Number of the CPU's epoch: each task in the queue runs once in it, and when all have, the next one begins. */
+	/* Number of the CPU's epoch. Each task in the queue runs once in it; when all have run, the next epoch begins. */
 	u64 epoch;
-	/* When it is to end, ns; and the weight of all tasks when it began. */
+	/* When the epoch is to end, ns; and the weight of all tasks when it began. */
 	u64 ends;
 	u64 all_weight;
-	/* Tasks that wait, their weight, that of those whose turn is in this epoch still, and their intensity. */
+	/* Waiting tasks; their intensity; their weight; and the weight of those whose turn is still in this epoch. */
 	s32 nr_waiting;
 	s32 intensity;
 	s64 weight;
@@ -32,12 +32,15 @@ struct run_queue {
 	u32 next;
 	/* The CPU takes part. */
 	bool exists;
-	/* An epoch has begun, and no balancing since. */
+	/* An epoch has begun, and the CPU has not balanced since. */
 	bool balance;
-	/* What runs has its turn; a tick has cut that short. */
+	/* The running task has its turn; a tick has cut the turn short. */
 	bool in_turn;
 	bool cut;
-	/* Where it looked for longer queues of other chips, and for tasks of another intensity in its own. */
+	/*
+	 * The CPU where it last looked for a longer queue on any chip, and the CPU of its chip where it last looked for tasks of another
+	 * intensity.
+	 */
 	u32 probed;
 	u32 varied;
 };
@@ -51,7 +54,7 @@ static __always_inline struct run_queue *rq_of(u32 cpu)
 
 /* A pair, by its first CPU. */
 struct pair {
-	/* When its epoch ends, ns, and how long it is. */
+	/* When the pair's epoch ends, ns, and how long the epoch is. */
 	u64 ends;
 	u64 length;
 };
@@ -70,9 +73,9 @@ struct chip {
 	u32 last;
 	/* The CPU that is looked at. */
 	u32 at;
-	/* When a CPU looked the last time, ns. */
+	/* When a CPU last looked, ns. */
 	u64 looked;
-	/* Tasks on the CPU with most of them; that CPU; that with the least intensity, and how much that is. */
+	/* The most tasks that a CPU has; that CPU; the CPU with the least intensity, and that intensity. */
 	u32 most;
 	u32 longest;
 	u32 lightest;
@@ -86,7 +89,7 @@ static __always_inline struct chip *chip_of(u32 cpu)
 	return &chips[facts_of(cpu)->package & (MAX_CPUS - 1)];
 }
 
-/* CPUs that take part. */
+/* How many CPUs take part. */
 u32 nr_sorted_cpus;
 
 static __always_inline u64 sorted_slice_ns(void)
@@ -94,7 +97,7 @@ static __always_inline u64 sorted_slice_ns(void)
 	return (u64)sorted_slice_us * NSEC_PER_USEC;
 }
 
-/* Adds a CPU to its chip: to the last one's pair, or to a new one. */
+/* Adds a CPU to its chip: to the last CPU's pair, or to a new one. */
 static void pairs_add(u32 cpu)
 {
 	struct run_queue *rq = rq_of(cpu);
@@ -134,7 +137,7 @@ static void pairs_init(void)
 	}
 }
 
-/* Counts whether what runs on a CPU now is beside a task of the other half of intensities on its partner. */
+/* Counts whether a CPU's running task and the task on its partner are of different halves of intensities. */
 static __always_inline void pair_count_mix(u32 cpu)
 {
 	u32 first = rq_of(cpu)->pair, partner = first == cpu ? rq_of(cpu)->next : first;
@@ -145,7 +148,7 @@ static __always_inline void pair_count_mix(u32 cpu)
 										     TANDEM_STAT_SORTED_ALIKE);
 }
 
-/* How many tasks a CPU has, with the one that runs. */
+/* How many tasks a CPU has, including the running one. */
 static __always_inline u32 rq_nr(u32 cpu)
 {
 	s32 waiting = rq_of(cpu)->nr_waiting;
@@ -153,7 +156,7 @@ static __always_inline u32 rq_nr(u32 cpu)
 	return (waiting > 0 ? waiting : 0) + !cpu_of(cpu)->idle;
 }
 
-/* The intensity of them all. */
+/* The sum of the intensities of a CPU's tasks, including the running one. */
 static __always_inline s32 rq_intensity(u32 cpu)
 {
 	return rq_of(cpu)->intensity + (cpu_of(cpu)->idle ? 0 : cpu_of(cpu)->counted.traffic);
@@ -176,9 +179,9 @@ static __always_inline void chip_look_at(struct chip *chip, u32 cpu)
 }
 
 /*
- * Looks at all CPUs of a CPU's chip, at most twice in a slice however many of them ask. Two that do so at once may leave a
- * mixture, which is as good as a look somewhat later. The verifier follows a function that is not static once, not for each
- * of its callers.
+ * Looks at all CPUs of a CPU's chip, at most twice in a slice however many CPUs ask. Two CPUs that look at once may leave a mixture,
+ * which is as good as a look somewhat later. The function is not static, so that the verifier follows it once, not for each of its
+ * callers.
  */
 __noinline int chip_look(u32 cpu, u64 now)
 {
@@ -200,7 +203,7 @@ __noinline int chip_look(u32 cpu, u64 now)
 	return 0;
 }
 
-/* How long an epoch is now: as long as the longest queue takes with the slice of the setting. */
+/* The length of an epoch that begins now: the time that the longest queue takes with the slice of the setting. */
 static u64 pair_length(u32 cpu, u64 now)
 {
 	u64 length;
@@ -211,8 +214,8 @@ static u64 pair_length(u32 cpu, u64 now)
 }
 
 /*
- * How much later than it should an epoch would end that ends at @ends, ns, so that pair p of P is p/P of an epoch behind the
- * first one. Not more than a quarter of an epoch, for slices that are even; the rest follows in the next one. Negative: earlier.
+ * By how much an epoch that ends at @ends would end too late, ns: pair p of P is to be p/P of an epoch behind the first one. At most a
+ * quarter of an epoch, so that slices are even; the rest follows in the next epoch. Negative: the epoch would end too early.
  */
 static s64 pair_lag(struct chip *chip, u32 cpu, u64 ends, u64 now)
 {
@@ -229,7 +232,7 @@ static s64 pair_lag(struct chip *chip, u32 cpu, u64 ends, u64 now)
 	return lag < length / 4 ? lag : length / 4;
 }
 
-/* When the pair's epoch ends, ns; begins a new one if that is over. */
+/* When the pair's epoch ends, ns; begins a new epoch if that is over. */
 static u64 pair_ends(u32 cpu, u64 now)
 {
 	struct chip *chip = chip_of(cpu);
@@ -242,7 +245,7 @@ static u64 pair_ends(u32 cpu, u64 now)
 	/* After idleness time begins anew. */
 	ends = (now - ended < length ? ended : now) + length;
 	ends -= pair_lag(chip, cpu, ends, now);
-	/* One of the CPUs that come to this at the same time sets it. */
+	/* Of the CPUs that come here at the same time, one sets the end. */
 	if (__sync_val_compare_and_swap(&pair->ends, ended, ends) != ended)
 		return pair->ends;
 	pair->length = length;

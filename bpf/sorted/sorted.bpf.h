@@ -2,14 +2,14 @@
 /*
  * With whom: run queues sorted by memory intensity, in synchronised epochs (Merkel & Bellosa, section 4.1).
  *
- * Each CPU has a sorted queue. On the first CPU of a pair it is sorted by falling intensity, on the second by rising, so that a memory-bound
- * task meets a compute-bound one. The paper's tasks never sleep. Here only what uses up its slices has turns in the sorted queue of its CPU,
- * beside the CPU's line, in which everything else waits.
+ * Each CPU has a sorted queue. On the first CPU of a pair intensity falls along the queue, on the second it rises, so that a memory-bound
+ * task meets a compute-bound one. The paper's tasks never sleep. Here only tasks that use up their slices have turns in the sorted queue
+ * of their CPU. All other tasks wait in the CPU's line.
  *
- * Virtual time is the base's. Between the line and the sorted queue it decides: the first in the line goes before the next turn if it
- * is due before what waits for turns is on average. Turns alone are by weight among the tasks of one CPU only. So a task that is far
- * from the average as its turn begins waits in the line the next time, where the base gives it what it is owed, on whichever CPU of the
- * line, or has it wait.
+ * Virtual time is the base's. Virtual time decides between the line and the sorted queue: the first task in the line goes before the next
+ * turn if it is due before the average of the tasks that wait for turns. Turns alone are fair by weight among the tasks of one CPU only.
+ * So a task that is far from the average as its turn begins waits in the line the next time. There the base gives the task the time that
+ * it is owed, on any CPU of the line, or makes it wait.
  */
 #ifndef __TANDEM_SORTED_SORTED_H
 #define __TANDEM_SORTED_SORTED_H
@@ -20,16 +20,16 @@
 #include "../base/running.bpf.h"
 
 enum {
-	/* How far a task may be from the average: the virtual time of so many slices, its own or that of nice 0. */
+	/* How far a task may be from the average: the virtual time of this many slices, its own or those of nice 0. */
 	SORTED_APART = 4,
-	/* The average follows what begins a turn by a quarter, and what weighs less than others in its queue by less. */
+	/* The average follows a task that begins a turn by a quarter, and a task that weighs less than others in its queue by less. */
 	SORTED_SHIFT = 2,
 };
 
-/* Virtual time of the tasks that have turns in a line: the average of those that began one. */
+/* By line: the virtual time of tasks that have turns, which is the average of the tasks that began one. */
 u64 sorted_vtimes[MAX_LINES];
 
-/* That, or the line's own where it means nothing any more. */
+/* The average, or the line's own clock if the average is out of date. */
 static __always_inline u64 sorted_clock(u32 number)
 {
 	u64 clock = line_at(number)->vtime, average = sorted_vtimes[number & (MAX_LINES - 1)];
@@ -37,19 +37,19 @@ static __always_inline u64 sorted_clock(u32 number)
 	return average - clock + SAME_NS > 2 * SAME_NS ? clock : average;
 }
 
-/* Whether something waits for its turn on a CPU. */
+/* Whether a task waits for its turn on a CPU. */
 static __always_inline bool sorted_waits(u32 cpu)
 {
 	return is_on(SORTED) && rq_of(cpu)->nr_waiting > 0;
 }
 
-/* When that is due, on the scale of the line's places. */
+/* When the tasks that wait for turns are due, on the scale of the line's places. */
 static __always_inline u64 sorted_due(u32 number)
 {
 	return sorted_clock(number) + REQUEST_MOST;
 }
 
-/* The place of what is due first in a CPU's line, or for its turn there; whether something waits. */
+/* The place of the task that is due first in a CPU's line, or for its turn there; returns whether a task waits. */
 static __always_inline bool sorted_first(struct base_cpu *bctx, u64 *place)
 {
 	bool waits = waiting_first(bctx->number, QUEUE_LINE | bctx->line, place);
@@ -63,7 +63,7 @@ static __always_inline bool sorted_first(struct base_cpu *bctx, u64 *place)
 	return true;
 }
 
-/* A task's weight in its epoch, 1024 for nice 0: with its group's share, as the base has it in what sleep saves up. */
+/* A task's weight in its epoch, 1024 for nice 0: with its group's share, which the base keeps in the credit. */
 static __always_inline u32 sorted_weight(struct base_task *task)
 {
 	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / (task->credit ?: 1);
@@ -72,8 +72,8 @@ static __always_inline u32 sorted_weight(struct base_task *task)
 }
 
 /*
- * Whether a task may have turns on a CPU: an application's, of which counters know what it does, and which has used up a slice since it
- * woke. What is pinned, of the idle class or of a rank goes its own way.
+ * Whether a task may have turns on a CPU: it is an application's, counters have measured it, and it has used up a slice since it woke.
+ * Tasks that are pinned, of the idle class or of a rank do not have turns.
  */
 static __always_inline bool sorted_suits(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
 {
@@ -82,14 +82,14 @@ static __always_inline bool sorted_suits(struct task_struct *p, struct task_ctx 
 	       sorted_is_worth_it(cpu);
 }
 
-/* Queues a task for a turn in the next epoch, or, if that was cut short, for the rest of it in this one. */
+/* Queues a task for a turn in the next epoch, or, if its turn was cut short, for the rest of the turn in this epoch. */
 static __noinline int sorted_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
 {
 	struct run_queue *rq = rq_of(cpu);
 	struct sorted_task *turn = &tctx->sorted;
 	u64 epoch = turn->rest ? rq->epoch : rq->epoch + 1;
 
-	/* The kernel moves waiting tasks without a word when their CPU is no longer allowed. */
+	/* The kernel moves waiting tasks without a callback when their CPU is no longer allowed. */
 	rq_uncount(turn);
 	turn->takes_part = true;
 	turn->weight = sorted_weight(&tctx->base);
@@ -109,15 +109,15 @@ static __always_inline u64 sorted_slice(struct base_task *task)
 	return sorted_slice_ns() * (pace > 1024 ? pace : 1024) >> 10;
 }
 
-/* Whether a task that has just run has had less than others all the same, as it slept: it does not wait for a turn. */
+/* Whether a task that has just run has still had less than others, as it slept: it does not wait for a turn. */
 static __always_inline bool sorted_is_owed(struct task_ctx *tctx)
 {
 	return !tctx->sorted.takes_part && vtime_before(tctx->base.vtime, sorted_clock(tctx->base.line));
 }
 
 /*
- * Queues a task in the line that is far from the others' virtual time. It has not slept, and so what it is behind is not bounded, as for
- * what has saved it up; nor what it is ahead.
+ * Queues a task in the line that is far from the others' virtual time. The task has not slept, so the time that it is behind or ahead is
+ * not bounded, as it would be for savings from sleep.
  */
 static __noinline int sorted_settle(struct task_struct *p, struct task_ctx *tctx, u32 cpu, u64 enq_flags)
 {
@@ -131,7 +131,7 @@ static __noinline int sorted_settle(struct task_struct *p, struct task_ctx *tctx
 	return 0;
 }
 
-/* Queues a task for its next turn, if it has turns; whether it does. */
+/* Queues a task for its next turn, if it has turns, or in the line if it is far from the others; returns whether the task is queued. */
 static __always_inline bool sorted_enqueue(struct task_struct *p, struct task_ctx *tctx, u64 enq_flags)
 {
 	u32 cpu = scx_bpf_task_cpu(p);
@@ -155,7 +155,10 @@ static __always_inline bool sorted_enqueue(struct task_struct *p, struct task_ct
 	return false;
 }
 
-/* What is left of the turn of what runs, ns: only a tick that something may be waiting for cuts it short, and whoever takes the CPU. */
+/*
+ * The time left of the running task's turn, ns. A turn is cut short only by a tick while a task may be waiting, and by a task that takes
+ * the CPU.
+ */
 static __always_inline u64 sorted_rest(struct task_struct *p, struct sorted_task *turn)
 {
 	u64 ran = p->se.sum_exec_runtime;
@@ -163,7 +166,7 @@ static __always_inline u64 sorted_rest(struct task_struct *p, struct sorted_task
 	return turn->until > ran + sorted_slice_ns() / 4 ? turn->until - ran : 0;
 }
 
-/* Lets what runs go on for @slice ns of its turn. Its distance to the clock is not bounded, as above. */
+/* Lets the running task go on for @slice ns of its turn. Its distance to the clock is not bounded, as above. */
 static __always_inline void sorted_goes_on(struct task_struct *prev, struct task_ctx *tctx, struct base_cpu *bctx, u64 slice)
 {
 	line_advance(&tctx->base, line_at(bctx->line), sorted_clock(bctx->line));
@@ -192,7 +195,7 @@ static __noinline int sorted_begins_next(struct task_struct *prev, struct task_c
 	return true;
 }
 
-/* Takes what may run here only, or something of the idle class, if that is due before @due and the line. */
+/* Takes a pinned task that is due before @due and before the line's first task, or a task of the idle class if that class is due. */
 static __noinline int sorted_take_unusual(struct base_cpu *bctx, u64 due)
 {
 	u32 cpu = bctx->number, number = bctx->line;
@@ -213,7 +216,7 @@ static __noinline int sorted_take_unusual(struct base_cpu *bctx, u64 due)
 	return base_idle_class_due(line_at(number), number) && dsq_move_to_local(QUEUE_LINE_IDLE | number);
 }
 
-/* Takes something from the line if it is due before @due: before what runs, if @task goes on else, and has its leeway. */
+/* Takes a task from the line if it is due before @due. If @task would go on otherwise, its leeway counts. */
 static __noinline int sorted_take_line(struct base_cpu *bctx, struct base_task *task, u64 due)
 {
 	u64 leeway = task ? waiting_leeway(task->slice) : 0;
@@ -235,7 +238,7 @@ static __noinline int sorted_take_line(struct base_cpu *bctx, struct base_task *
 	return bctx->took;
 }
 
-/* Takes the next one of those that wait for turns on this CPU. */
+/* Takes the next task that waits for a turn on this CPU. */
 static __always_inline bool sorted_take_turn(struct base_cpu *bctx)
 {
 	bctx->deadline = sorted_clock(bctx->line);
@@ -251,7 +254,7 @@ static __always_inline bool sorted_steal_from(u32 cpu, u32 other)
 	return true;
 }
 
-/* Takes what waits for a turn on another CPU, of the same line first; for a CPU that has nothing to do. */
+/* Takes a task that waits for a turn on another CPU, of the same line first; for an idle CPU. */
 __noinline int sorted_steal(u32 cpu)
 {
 	struct line *line = line_at(line_of(cpu));
@@ -263,7 +266,7 @@ __noinline int sorted_steal(u32 cpu)
 	return nr_lines > 1 && balance_steal(cpu);
 }
 
-/* How much of what a task is ahead counts in the average: virtual time of what weighs little is coarse. */
+/* How much a task's lead counts in the average: virtual time of a task of little weight is coarse. */
 static __always_inline s64 sorted_counts(struct base_task *task, u32 cpu, s64 ahead)
 {
 	struct run_queue *rq = rq_of(cpu);
@@ -301,8 +304,8 @@ static __noinline int sorted_is_behind(u32 other, struct task_ctx *than)
 }
 
 /*
- * Takes the first of another CPU's queue that is longer by two than this one's, with @prev back in it; or by one, if that task has had less
- * than @prev: where tasks do not divide evenly the longer queue goes around. An idle CPU takes what waits anyway.
+ * Takes the first task of another CPU's queue if that is longer by two than this CPU's with @prev back in it. One is enough if the task
+ * has had less time than @prev: where tasks do not divide evenly the longer queue goes around. An idle CPU takes waiting tasks anyway.
  */
 static __always_inline bool sorted_take_longer(u32 cpu, u32 other, u32 own, struct task_ctx *prev)
 {
@@ -319,8 +322,8 @@ static __always_inline bool sorted_take_longer(u32 cpu, u32 other, u32 own, stru
 }
 
 /*
- * As an epoch begins, or a lone task's slice is over: evens the lengths of queues, of the chip and of one CPU anywhere, or, where they are
- * even, their tasks. Whether it took something to run.
+ * As an epoch begins, or a lone task's slice is over: evens the lengths of queues, with the chip's and one CPU anywhere, or, if lengths
+ * are even, their tasks. Returns whether it took a task to run.
  */
 static __noinline int sorted_even(u32 cpu, struct task_ctx *prev)
 {
@@ -338,7 +341,7 @@ static __noinline int sorted_even(u32 cpu, struct task_ctx *prev)
 	return false;
 }
 
-/* Something waits for its turn on this CPU: whether that, or something from the line, or what ran until now, runs next. */
+/* A task waits for its turn on this CPU: chooses between that task, a task from the line, and the task that ran until now. */
 static __noinline int sorted_dispatch_turns(struct task_struct *prev, struct task_ctx *tctx, struct base_cpu *bctx)
 {
 	struct run_queue *rq = rq_of(bctx->number);
@@ -366,7 +369,7 @@ static __noinline int sorted_dispatch_turns(struct task_struct *prev, struct tas
 	return sorted_take_turn(bctx);
 }
 
-/* Gives a CPU what runs next, where sorting has a say; false: it has none. */
+/* Gives a CPU its next task, where sorting decides; returns false if the base decides. */
 static __noinline int sorted_dispatch(struct task_struct *prev, struct base_cpu *bctx)
 {
 	struct run_queue *rq = rq_of(bctx->number);
@@ -381,14 +384,14 @@ static __noinline int sorted_dispatch(struct task_struct *prev, struct base_cpu 
 		if (rq->cut)
 			rest = sorted_rest(prev, &tctx->sorted);
 		else
-			/* It is over, also for what yields. */
+			/* The turn is over, also for a task that yields. */
 			tctx->sorted.until = 0;
 	}
 	rq->cut = false;
 	if (!rest && rq->nr_waiting <= 0) {
 		if (!tctx)
 			return !scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) && !bctx->has_pinned && sorted_steal(bctx->number);
-		/* Alone: a turn as long as others'. */
+		/* The task is alone: its turn is as long as others'. */
 		sorted_compare(tctx, bctx);
 		if (idle_none() && sorted_even(bctx->number, tctx))
 			return true;
@@ -410,8 +413,8 @@ static __noinline int sorted_dispatch(struct task_struct *prev, struct base_cpu 
 }
 
 /*
- * A tick: whether the base has nothing to do with slices now. What has its turn is left alone if nothing else waits; anything else gives
- * the CPU to what waits for turns after as much as the base gives at once.
+ * A tick; returns whether the base has nothing to do with slices now. A task that has its turn is left alone if no other task waits. Any
+ * other task gives the CPU to the tasks that wait for turns after a slice of the base.
  */
 static __always_inline bool sorted_tick(struct task_struct *p, struct base_cpu *bctx)
 {
@@ -436,7 +439,7 @@ static __always_inline bool sorted_tick(struct task_struct *p, struct base_cpu *
 	return true;
 }
 
-/* A task's turn begins, here or, if it was taken from there, in step with another queue no longer. What waits for a turn does not sleep. */
+/* A task's turn begins. A task that was taken from another queue is no longer in step with that queue. A wait for a turn is no sleep. */
 static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *tctx, struct base_cpu *bctx)
 {
 	struct run_queue *rq = rq_of(bctx->number);
@@ -455,7 +458,7 @@ static __noinline int sorted_begin_turn(struct task_struct *p, struct task_ctx *
 		sorted_compare(tctx, bctx);
 	turn->rest = 0;
 	turn->until = p->se.sum_exec_runtime + slice;
-	/* Its group may have used up its quota: then it stops at once. */
+	/* The task's group may have used up its quota: the task then stops at once. */
 	if (!bctx->limited)
 		p->scx.slice = slice;
 	rq->in_turn = true;
@@ -475,28 +478,28 @@ static __always_inline void sorted_begins(struct task_struct *p, struct task_ctx
 	if (!tctx->sorted.waits_on && !tctx->sorted.settles) {
 		base_begins(p, task, bctx);
 		tctx->sorted.until = 0;
-		/* What comes from the line is owed as much as others have in a turn. */
+		/* A task that comes from the line has as long a turn as others. */
 		if (nr_sorted_waiting > 0 && task->ran >= SLICE_LONE && sorted_suits(p, tctx, bctx->number))
 			sorted_begin_turn(p, tctx, bctx);
 		return;
 	}
-	/* It has not slept: what it is behind is not bounded. */
+	/* The task has not slept: the time that it is behind is not bounded. */
 	tctx->sorted.settles = false;
 	line_enter(task, bctx->line);
 	vtime = task->vtime;
-	/* Nor does the line's time go on to where it stands: others wait that are not in the line. */
+	/* The line's time does not advance to the task's either: tasks wait that are not in the line. */
 	bctx->deadline = sorted_clock(bctx->line);
 	bctx->took = true;
 	base_begins(p, task, bctx);
 	task->vtime = vtime;
-	/* What wakes takes the CPU from it as from any other that has turns, however far it is behind. */
+	/* A task that wakes preempts this task as any other that has turns, however far this task is behind. */
 	bctx->deadline = vtime + task->request;
 	if (vtime_before(bctx->deadline, sorted_due(bctx->line)))
 		bctx->deadline = sorted_due(bctx->line);
 	sorted_begin_turn(p, tctx, bctx);
 }
 
-/* It stops. */
+/* A task stops. */
 static __always_inline void sorted_stopping(struct task_struct *p, struct task_ctx *tctx, struct base_cpu *bctx, bool runnable)
 {
 	struct sorted_task *turn = &tctx->sorted;

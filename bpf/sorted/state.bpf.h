@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What `sorted` keeps of tasks, and what it counts. Its CPUs have run queues (pairs.bpf.h).
- */
+/* The state of `sorted` for tasks, and its counters. CPUs have run queues (pairs.bpf.h). */
 #ifndef __TANDEM_SORTED_STATE_H
 #define __TANDEM_SORTED_STATE_H
 
@@ -11,20 +9,20 @@
 struct sorted_task {
 	/* The CPU in whose queue the task waits, plus 1; 0: in none. */
 	u32 waits_on;
-	/* With which weight and intensity the task was counted there. */
+	/* The weight and intensity with which the task was counted there. */
 	u32 weight;
 	u32 intensity;
-	/* In which epoch of that queue the task has its turn. */
+	/* The epoch of that queue in which the task has its turn. */
 	u64 epoch;
-	/* What is left of a turn that was cut short, ns. */
+	/* The time left of a turn that was cut short, ns. */
 	u64 rest;
-	/* Until how much run time its turn lasts, ns; 0: it has none, or that is over. */
+	/* The task's total run time at which its turn ends, ns; 0: it has no turn, or the turn is over. */
 	u64 until;
-	/* It is far from the others' virtual time, and waits in the line the next time. */
+	/* The task is far from the others' virtual time, and waits in the line the next time. */
 	bool apart;
-	/* It has waited for a turn since it last slept. */
+	/* The task has waited for a turn since it last slept. */
 	bool takes_part;
-	/* It waits in the line for that, and not because it slept. */
+	/* The task waits in the line because it was far from the others, not because it slept. */
 	bool settles;
 };
 

@@ -2,23 +2,20 @@
 /*
  * The event-driven governor (Richling et al.), one for each clock.
  *
- * A clock is low when all its CPUs are idle and high while one is loaded; events, not samples, tell. Delays and
- * shortest times at a level damp it. High is the highest operating point, or the one that the energy-delay factor of
- * what runs asks for (edp.bpf.h); it changes without delays then, but not before the shortest time has passed. No CPU
- * asks for more than its own bound (points.bpf.h).
+ * A clock is low when all its CPUs are idle and high while one is loaded; events tell this, not samples. Delays and shortest times at a
+ * level damp the changes. High is the highest operating point, or the point of the running tasks' energy-delay factor (edp.bpf.h). In the
+ * latter case the point changes without delays, but not before the shortest time has passed. No CPU asks for more than its own bound
+ * (points.bpf.h).
  *
- * A change that has to wait is made by the clock's timer, and so is one that concerns several CPUs: callbacks may speak
- * for their own CPU only. The CPU that raises a clock asks for all. Nothing waits for a timer to be cancelled, which
- * could deadlock with run queues locked: one that is not needed any more finds nothing to do. With no change pending
- * there is none.
+ * The clock's timer makes a change that has to wait, and a change that concerns several CPUs: callbacks may ask for their own CPU only.
+ * One CPU's request raises the clock for all of its CPUs. No code waits for a timer to be cancelled, which could deadlock with run queues
+ * locked: a timer that is no longer needed finds no work. While no change is pending no timer runs.
  *
- * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to
- * them. So what followed a change within SETTLE_NS is asked for again, in growing intervals. The paper has no such
- * limit.
+ * schedutil ignores requests that follow a change of its clock too closely (rate_limit_us) and does not come back to them. So a request
+ * within SETTLE_NS of a change is repeated, in growing intervals. The paper has no limit of this kind.
  *
- * Members of a clock are written by any of its CPUs without a lock. What can go wrong is a level that is wrong until
- * the next event: the timer looks again at the count of loaded CPUs, which is exact, and each task that begins to run
- * does too.
+ * Any of a clock's CPUs writes the clock's members without a lock. The worst result is a level that is wrong until the next event: the
+ * timer checks the count of loaded CPUs, which is exact, and so does each task that begins to run.
  */
 #ifndef __TANDEM_SPEED_GOVERNOR_H
 #define __TANDEM_SPEED_GOVERNOR_H
@@ -34,27 +31,27 @@ enum {
 	REPEAT_NS = 100 * NSEC_PER_USEC,
 };
 
-/* A clock: CPUs of a performance domain. */
+/* A clock: the CPUs of a performance domain. */
 struct domain {
-	/* Its first CPU, from which cpu_ctx.next leads to the others. */
+	/* Its first CPU, from which cpu_ctx.speed.next leads to the others. */
 	u32 first;
 	u32 nr_cpus;
 	u32 table;
-	/* Its CPUs' bounds differ or move: then idle ones must not hold it up. */
+	/* Its CPUs' bounds differ or move: idle CPUs must not hold the clock up then. */
 	bool uneven;
 	s32 nr_loaded;
-	/* The operating point that its CPUs ask for, when that changed last, and before that. */
+	/* The operating point that its CPUs ask for, when that last changed, and when it changed before that. */
 	u32 opp;
 	u64 changed;
 	u64 changed_before;
-	/* When a pending change is due, and when to ask again; 0: nothing is. */
+	/* When a pending change is due, and when to ask again; 0: no change is pending, or no request is repeated. */
 	u64 due;
 	u64 repeat;
-	/* What runs, and what was decided for that. */
+	/* The running tasks, and the decision for the tasks in `decided`. */
 	struct edp_mix mix;
 	struct edp_mix decided;
 	u32 decision;
-	/* And for what ran before (edp.bpf.h). */
+	/* Decisions for earlier mixes of tasks (edp.bpf.h). */
 	u64 memos[EDP_MEMOS];
 };
 
@@ -81,7 +78,10 @@ static __always_inline bool domain_is_high(struct domain *domain)
 	return domain->opp > 0;
 }
 
-/* The operating point for what was noted in `decided`. As this is not static, the verifier follows it once, not for each caller. */
+/*
+ * The operating point for the tasks noted in `decided`. The function is not static, so that the verifier follows it once, not for each
+ * caller.
+ */
 __noinline int domain_decide(u32 number)
 {
 	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
@@ -90,7 +90,7 @@ __noinline int domain_decide(u32 number)
 	return edp_decide(domain->memos, &mix, domain->table, domain->decision);
 }
 
-/* What runs has changed, or the same runs again: the operating point of a loaded clock. */
+/* The operating point of a loaded clock. The running tasks may have changed, or be the same as before. */
 static __always_inline u32 domain_loaded_opp(struct domain *domain)
 {
 	struct edp_mix mix = domain->mix;
@@ -106,13 +106,13 @@ static __always_inline u32 domain_loaded_opp(struct domain *domain)
 	return domain->decision;
 }
 
-/* Without the governor, isolation's clocks stay where they are when CPUs are idle. */
+/* The operating point that a clock should have. Without the governor, isolation's clocks stay where they are when CPUs are idle. */
 static __always_inline u32 domain_wanted_opp(struct domain *domain)
 {
 	return domain->nr_loaded > 0 || !(active & SPEED) ? domain_loaded_opp(domain) : 0;
 }
 
-/* When a change may be made that is wanted from now on ("next()" of the paper's slide). */
+/* When a change that is wanted from now on may be made ("next()" of the paper's slide). */
 static __always_inline u64 domain_earliest(struct domain *domain, u32 wanted, u64 now)
 {
 	bool idles = wanted < domain->opp && domain->nr_loaded <= 0;
@@ -132,7 +132,7 @@ static __always_inline u32 domain_opp_of(struct domain *domain, struct cpu_ctx *
 	return opp < cctx->speed.bound ? opp : cctx->speed.bound;
 }
 
-/* Starts the timer for what comes first. */
+/* Starts the timer for the first of its two tasks. */
 static void domain_arm(u32 number, u64 now)
 {
 	struct domain *domain = &domains[number & (MAX_DOMAINS - 1)];
@@ -145,7 +145,7 @@ static void domain_arm(u32 number, u64 now)
 		bpf_timer_start(&timer->timer, vtime_before(now, at) ? at - now : 0, BPF_F_TIMER_CPU_PIN);
 }
 
-/* Notes a change that is made now; whether it has to be asked for again, later. */
+/* Notes a change that is made now; returns whether the request has to be repeated later. */
 static bool domain_change(struct domain *domain, u32 wanted, u64 now)
 {
 	u64 since = now - domain->changed;
@@ -168,7 +168,7 @@ static bool domain_change(struct domain *domain, u32 wanted, u64 now)
 	return since < SETTLE_NS;
 }
 
-/* A pending change is not wanted any more: the level is the one that is wanted now. */
+/* A pending change is no longer wanted: the present level is the wanted one. */
 static __always_inline void domain_keep(struct domain *domain)
 {
 	if (!domain->due)
@@ -178,8 +178,8 @@ static __always_inline void domain_keep(struct domain *domain)
 }
 
 /*
- * A CPU has become loaded. Its clock is not to go down, if it is up. If it is down a rise that is pending is another CPU's,
- * and goes on: the paper's governor deletes its timer only when level and load agree.
+ * A CPU has become loaded. If its clock is up, it is not to go down. If its clock is down, a pending rise is another CPU's, and goes on:
+ * the paper's governor deletes its timer only when level and load agree.
  */
 static __always_inline void domain_loaded(struct domain *domain)
 {
@@ -187,7 +187,7 @@ static __always_inline void domain_loaded(struct domain *domain)
 		domain_keep(domain);
 }
 
-/* Brings a clock up to date from one of its CPUs, which runs this. */
+/* Updates a clock from one of its CPUs, which runs this. */
 static void domain_follow(u32 cpu, struct domain *domain)
 {
 	u32 wanted = domain_wanted_opp(domain);
@@ -210,7 +210,7 @@ static void domain_follow(u32 cpu, struct domain *domain)
 		domain_arm(facts_of(cpu)->domain, now);
 }
 
-/* One of CPUs with different bounds is idle and may hold the clock up: it is not to, after the delay. */
+/* One of several CPUs with different bounds is idle and may hold the clock up: after the delay it no longer may. */
 static void domain_let_go(u32 cpu, struct domain *domain)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -221,7 +221,7 @@ static void domain_let_go(u32 cpu, struct domain *domain)
 	domain_arm(facts_of(cpu)->domain, now);
 }
 
-/* Of CPUs with different bounds one has asked for something else: that may be lost as well. */
+/* One of several CPUs with different bounds has asked for another point: that request may be lost as well. */
 static void domain_asked_apart(u32 cpu, struct domain *domain)
 {
 	u64 now = bpf_ktime_get_ns();
@@ -231,7 +231,7 @@ static void domain_asked_apart(u32 cpu, struct domain *domain)
 	domain_arm(facts_of(cpu)->domain, now);
 }
 
-/* Makes all CPUs of a clock ask for what it has come to. No run queue is locked. */
+/* Makes all CPUs of a clock ask for its operating point. No run queue is locked. */
 static void domain_ask(struct domain *domain)
 {
 	u32 cpu = domain->first;
@@ -245,13 +245,13 @@ static void domain_ask(struct domain *domain)
 	}
 }
 
-/* Asks again for what schedutil may have ignored. */
+/* Repeats a request that schedutil may have ignored. */
 static void domain_repeat(u32 number, struct domain *domain, u64 now)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	u64 since = now - domain->changed_before;
 
-	/* Timers of a CPU that goes offline move. */
+	/* Timers of a CPU that goes offline move to another CPU. */
 	if (facts_of(cpu)->domain != number)
 		cpu = domain->first;
 	clock_have_asked_again(cpu);
@@ -272,7 +272,7 @@ static int domain_timer_fires(void *map, u32 *key, struct domain_timer *timer)
 		if (wanted != domain->opp)
 			domain_change(domain, wanted, now);
 		domain_ask(domain);
-		/* The last CPU may have gone idle meanwhile, and have seen nothing to lower. */
+		/* The last CPU may have gone idle meanwhile, and have seen no clock to lower. */
 		if (domain_wanted_opp(domain) != domain->opp)
 			domain->due = domain_earliest(domain, domain_wanted_opp(domain), now);
 	}
@@ -282,7 +282,7 @@ static int domain_timer_fires(void *map, u32 *key, struct domain_timer *timer)
 	return 0;
 }
 
-/* Notes whether a CPU is loaded; whether that is new. */
+/* Notes whether a CPU is loaded; returns whether that is new. */
 static bool domain_loads(struct domain *domain, struct cpu_ctx *cctx, bool loaded)
 {
 	s32 before;
@@ -297,7 +297,7 @@ static bool domain_loads(struct domain *domain, struct cpu_ctx *cctx, bool loade
 	return true;
 }
 
-/* Counts in what runs on a CPU now instead of what ran there before; @nr is 0 for nothing. */
+/* Counts a CPU's present task in the mix, in place of its last one; @nr is 0 if the CPU runs no task. */
 static void domain_mixes(struct domain *domain, struct cpu_ctx *cctx, u32 nr, u32 share)
 {
 	u32 old_nr = cctx->speed.mixed, old = cctx->speed.share;

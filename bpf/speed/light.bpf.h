@@ -2,13 +2,13 @@
 /*
  * speed, on machines with several kinds of CPU: light work goes where it costs least.
  *
- * A task is light for a CPU that has a quarter more performance than the task needs on average (fits_capacity() of
- * kernel/sched/fair.c). Of the kinds for which it is light, the slowest that costs less than the fastest kind gets it: by the
- * power of a busy CPU at its highest clock, which `speed` gives to whatever runs, over its performance there. What has used
- * up half of a slice without sleeping is not light.
+ * A task is light for a CPU that has a quarter more performance than the task needs on average (fits_capacity() of kernel/sched/fair.c).
+ * Of the kinds for which the task is light and that cost less than the fastest kind, the slowest gets it. The cost is the power of a busy
+ * CPU at its highest clock, which `speed` gives to every task, over its performance there. A task that has used up half of a slice
+ * without sleeping is not light.
  *
- * The average forgets as the kernel's does, by half in 32 ms. It counts time at a low clock as if the clock were high: a task
- * is taken to be heavier than it is, if anything.
+ * The average forgets as the kernel's does, by half in 32 ms. It counts time at a low clock as if the clock were high: a task is taken to
+ * be heavier than it is, if anything.
  */
 #ifndef __TANDEM_SPEED_LIGHT_H
 #define __TANDEM_SPEED_LIGHT_H
@@ -17,11 +17,11 @@
 #include "../place/kind.bpf.h"
 
 enum {
-	/* As long as this a period weighs as much as all before it, ns; 32 ms of half-life, as PELT has, is 46 ms. */
+	/* A period of this length weighs as much as all periods before it, ns; 32 ms of half-life, as in PELT, are 46 ms. */
 	LIGHT_MEMORY = 46 * NSEC_PER_MSEC,
 };
 
-/* What work costs on a kind of CPU, mW of a busy one at the highest clock over its performance, times 1024; 0: unknown. */
+/* The cost of work on a kind of CPU, mW of a busy one at the highest clock over its performance, times 1024; 0: unknown. */
 u32 kind_costs[MAX_KINDS];
 /* Performance of a kind's slowest CPU. */
 u32 kind_performances[MAX_KINDS];
@@ -58,7 +58,7 @@ static void light_init(void)
 	}
 }
 
-/* Notes that a task wakes: what it did since it woke before is in the average now. A new task is as heavy as can be. */
+/* Notes that a task wakes: its work since the last wakeup enters the average. A new task counts as heavy as possible. */
 static void light_wakes(struct task_ctx *tctx)
 {
 	u64 now = bpf_ktime_get_ns(), period = now - tctx->speed.woke, part;
@@ -75,20 +75,20 @@ static void light_wakes(struct task_ctx *tctx)
 	tctx->speed.did = 0;
 }
 
-/* Notes that it has run on this CPU for @ran ns. */
+/* Notes that a task has run on this CPU for @ran ns. */
 static __always_inline void light_ran(struct task_ctx *tctx, u64 ran)
 {
 	if (light_works)
 		tctx->speed.did += ran * facts_of(bpf_get_smp_processor_id())->performance / 1024;
 }
 
-/* Whether a task needs no more than a CPU of performance @performance has. */
+/* Whether a task is light for a CPU of performance @performance. */
 static __always_inline bool light_for(struct task_ctx *tctx, u32 performance)
 {
 	return tctx->speed.woke && tctx->speed.did < SLICE_NS / 2 && tctx->speed.needs / 1024 * 5 / 4 < performance;
 }
 
-/* Whether there is a slower kind for it. */
+/* Whether there is a slower kind that a task is light for. */
 static bool light_for_any(struct task_ctx *tctx)
 {
 	s32 step;
@@ -106,7 +106,7 @@ static bool light_for_any(struct task_ctx *tctx)
 	return false;
 }
 
-/* An idle CPU of the slowest kind that a task is light for. Negative: none. */
+/* An idle CPU of the slowest kind that a task is light for. Negative: there is none. */
 static s32 light_pick_idle(struct task_struct *p, struct task_ctx *tctx, s32 prev_cpu)
 {
 	s32 step, cpu;

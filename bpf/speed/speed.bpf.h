@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How fast: clocks follow idle and loaded (governor.bpf.h), the energy-delay factor of what runs (edp.bpf.h), and
- * isolation's points (points.bpf.h); work goes where the clock is high (warm.bpf.h).
+ * How fast: clocks follow idle and loaded CPUs (governor.bpf.h), the running tasks' energy-delay factor (edp.bpf.h), and isolation's
+ * points (points.bpf.h); work goes where the clock is high (warm.bpf.h).
  *
- * Isolation has its clocks without `speed`, too: a bit of its own says that there are some to set.
+ * Isolation has its clocks without `speed`, too: a bit of its own, CLOCKS, says that there are clocks to set.
  */
 #ifndef __TANDEM_SPEED_SPEED_H
 #define __TANDEM_SPEED_SPEED_H
@@ -12,7 +12,7 @@
 #include "governor.bpf.h"
 #include "light.bpf.h"
 
-/* Turns on what has a clock to change. Isolation has been decided. */
+/* Turns on the parts that have a clock to change. Isolation has been decided before. */
 static s32 speed_init(void)
 {
 	bool clocks = clock_init();
@@ -60,7 +60,7 @@ static void speed_ask(u32 cpu, struct domain *domain)
 		domain_asked_apart(cpu, domain);
 }
 
-/* A task begins to run; without @tctx nothing is known of it, and it counts as one that computes. */
+/* A task begins to run. Without state (@tctx null) the task counts as one that computes. */
 static void speed_running(struct task_ctx *tctx)
 {
 	u32 cpu = bpf_get_smp_processor_id();
@@ -85,8 +85,8 @@ static void speed_stopping(struct task_ctx *tctx, u64 ran)
 }
 
 /*
- * A CPU that becomes loaded may run another class's task, which schedutil sees to itself: it keeps a clock up that is, and
- * the first task of ours raises it. What runs is known by then.
+ * A CPU that becomes loaded may run another class's task, which schedutil handles by itself. So the CPU only keeps up a clock that is up,
+ * and our first task raises it. That task is known by then.
  */
 static void speed_update_idle(u32 cpu, bool idle)
 {
@@ -106,7 +106,7 @@ static void speed_update_idle(u32 cpu, bool idle)
 	if (edp && active & SPEED)
 		domain_mixes(domain, cctx, 0, 0);
 	domain_follow(cpu, domain);
-	/* Of several CPUs none stops asking for the clock that they share, until the timer speaks for all. */
+	/* If several CPUs share the clock, this one does not stop asking for it until the timer asks for all of them. */
 	if (domain->nr_cpus == 1)
 		speed_ask(cpu, domain);
 	else

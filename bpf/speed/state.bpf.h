@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What `speed` keeps of tasks and CPUs, and what it counts.
- */
+/* The state of `speed` for tasks and CPUs, and its counters. */
 #ifndef __TANDEM_SPEED_STATE_H
 #define __TANDEM_SPEED_STATE_H
 
 #include "../include/scx.bpf.h"
 
 struct speed_task {
-	/* When the task woke, ns; its work since, ns of the fastest CPU; and how much it needs of all time, of 1024 * 1024. */
+	/* When the task woke, ns; its work since then, ns of the fastest CPU; and the share of all time that it needs, of 1024 * 1024. */
 	u64 woke;
 	u64 did;
 	u64 needs;
@@ -17,19 +15,19 @@ struct speed_task {
 struct speed_cpu {
 	/* The next CPU with the same clock. */
 	u32 next;
-	/* The operating point that the CPU asks for, plus 1 (others write it, too), and the highest that it may. */
+	/* The operating point that the CPU asks for, plus 1 (other CPUs write it, too), and the highest that it may ask for. */
 	u32 asked;
 	u32 bound;
-	/* The CPU is to ask in its next callback; others write this. */
+	/* The CPU is to ask in its next callback. Other CPUs write this. */
 	bool asks;
-	/* Not idle, as the governor counts it, and since when, ns. */
+	/* The CPU is not idle, as the governor counts it; and since when, ns. */
 	bool loaded;
 	u64 loaded_since;
 	/* The CPU asks for one operating point for good, and has asked for it. */
 	bool fixed;
 	/* The CPU's clock is high; the CPU that changes the clock writes this. */
 	bool warm;
-	/* Whether a task of this CPU is in the mix of its clock, and with which share of memory. */
+	/* Whether a task of this CPU is in the mix of its clock, and the task's share of memory there. */
 	u32 mixed;
 	u32 share;
 	/* The running thread waits for memory; when its turn began, ns of its run time; and whether that is over (feed.bpf.h). */

@@ -2,11 +2,11 @@
 /*
  * Scheduling in space (Richling et al. name it as future work): wake tasks on CPUs whose clock is high already.
  *
- * A CPU is warm while its clock is. Where each has a clock of its own that is while it is loaded and for the delay
- * after that, so that work stays on few CPUs while there is little. The search does not leave the cache of the task's
- * last CPU: what a raised clock saves is less than what a cold cache costs. Of hardware threads only those of wholly
- * idle cores count. Work that waits for memory for half of its time is not gathered, as more caches and paths to memory
- * serve it better; nor is work on CPUs that are not of the fastest kind, as an idle one of those serves it better.
+ * A CPU is warm while its clock is high. If each CPU has a clock of its own, a CPU is warm while it is loaded and for the delay after
+ * that, so that a little work stays on few CPUs. The search does not leave the cache of the task's last CPU: a raised clock saves less
+ * than a cold cache costs. Of hardware threads only those of wholly idle cores count. Work that waits for memory for half of its time is
+ * not gathered, as more caches and paths to memory serve it better. Work on CPUs that are not of the fastest kind is not gathered, as an
+ * idle CPU of that kind serves it better.
  */
 #ifndef __TANDEM_SPEED_WARM_H
 #define __TANDEM_SPEED_WARM_H
@@ -35,7 +35,7 @@ static void warm_mark(u32 cpu, bool warm)
 		cpu_set_change(warm_set_of(cpu), cpu, warm);
 }
 
-/* Notes that the clock of @nr CPUs, of which @cpu is the first, has become high or low. */
+/* Notes that the clock of @nr CPUs, the first of which is @cpu, has become high or low. */
 static void warm_mark_all(u32 cpu, u32 nr, bool warm)
 {
 	s32 step;
@@ -50,7 +50,7 @@ static void warm_mark_all(u32 cpu, u32 nr, bool warm)
 	}
 }
 
-/* Whether a CPU that is idle and warm is as good as any: no other thread uses its core. */
+/* Whether a warm CPU suits a task: no other thread uses its core. */
 static __always_inline bool warm_fits(struct task_struct *p, u32 cpu)
 {
 	return cpu_of(cpu)->speed.warm && cpu_of(cpu)->isolate.takes_applications && may_run_on(p, cpu) && !place_shares_core(cpu);

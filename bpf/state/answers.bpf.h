@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The mechanisms: which are on, and what they answer.
- */
+/* The mechanisms: which are on, and their answers. */
 #ifndef __TANDEM_STATE_ANSWERS_H
 #define __TANDEM_STATE_ANSWERS_H
 
 #include "../include/scx.bpf.h"
 #include "../settings.bpf.h"
 
-/* Bits of `active`: the mechanisms that are on and not inert, and what else is so. */
+/* Bits of `active`: the mechanisms that are on and not inert, and a few other conditions. */
 enum mechanism {
 	ISOLATE = 1 << 0,
 	LONGEST = 1 << 1,
@@ -19,7 +17,7 @@ enum mechanism {
 	MECHANISMS = ISOLATE | LONGEST | SERIAL | SORTED | SPEED,
 	/* Not a mechanism: speed or isolation has clocks to set. */
 	CLOCKS = 1 << 5,
-	/* Nor these: there are control groups, some with limits; a CPU goes or has gone; no mechanism is on. */
+	/* Not mechanisms: there are control groups; some have limits; a CPU goes or has gone; no mechanism is on. */
 	GROUPS = 1 << 6,
 	LIMITS = 1 << 7,
 	CPUS_GONE = 1 << 8,
@@ -34,25 +32,25 @@ static __always_inline bool is_asked(u32 mechanisms)
 	return asked & mechanisms;
 }
 
-/* Whether no mechanism is on. Asked in each callback first: a sign takes one instruction less than a bit. */
+/* Whether no mechanism is on. Each callback tests this first: a test of the sign takes one instruction less than a test of a bit. */
 static __always_inline bool is_alone(void)
 {
 	return (s32)active < 0;
 }
 
-/* The same for the verifier, too, which follows nothing of the mechanisms where none was asked for. */
+/* Whether a mechanism is on. Where none was asked for, the verifier follows none of the mechanisms' code. */
 static __always_inline bool is_with_mechanisms(void)
 {
 	return !is_alone() && is_asked(MECHANISMS);
 }
 
-/* What is on: constant bits that nobody asked for are 0 to the verifier. */
+/* The mechanisms that are on. Bits that were not asked for are constant 0 to the verifier. */
 static __always_inline u32 mechanisms_on(void)
 {
 	return active & asked;
 }
 
-/* Whether one of these is on. `active` says it all; the verifier follows `asked`. */
+/* Whether one of these is on. `active` alone tells it; the verifier needs `asked`. */
 static __always_inline bool is_on(u32 mechanisms)
 {
 	return active & mechanisms && is_asked(mechanisms);
@@ -70,7 +68,7 @@ enum place {
 enum wish {
 	WISH_ANY,
 	WISH_FAST,
-	/* The next kinds. */
+	/* CPUs of the kinds between the fastest and the slowest. */
 	WISH_MIDDLE,
 	WISH_SLOW,
 };

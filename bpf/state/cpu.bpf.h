@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * CPUs: what is known of each, and what runs there.
- */
+/* CPUs: the state of each, and of its running task. */
 #ifndef __TANDEM_STATE_CPU_H
 #define __TANDEM_STATE_CPU_H
 
 #include "facts.bpf.h"
 #include "task.bpf.h"
 
-/* A CPU. Written by itself only, unless a member says otherwise; others read what may be a moment old. */
+/*
+ * A CPU. The CPU itself writes most members. Other CPUs also write `rank`, `claimed`, `swapped_at`, and members of `isolate`, `longest`
+ * and `speed`. Values of another CPU may be a moment old.
+ */
 struct cpu_ctx {
 	/* 0 for the fastest CPUs, 1 for the next, ... */
 	u32 kind;
@@ -16,7 +17,10 @@ struct cpu_ctx {
 	struct counted_cpu counted;
 	struct serial_cpu serial;
 	struct speed_cpu speed;
-	/* What runs: its process and rank; 0 and RANK_NORMAL if the CPU is idle. */
+	/*
+	 * The running task's thread and process numbers and its rank. While the CPU is idle, `pid` is 0, and the others are the last
+	 * task's.
+	 */
 	u32 pid;
 	u32 tgid;
 	enum rank rank;
@@ -25,7 +29,7 @@ struct cpu_ctx {
 	bool claimed;
 	/* No task runs here. */
 	bool idle;
-	/* When a task last lost the CPU to one that gains more by it, ns. */
+	/* When a task last gave the CPU up to a task that gains more by it, ns. */
 	u64 swapped_at;
 };
 
@@ -38,15 +42,15 @@ static __always_inline struct cpu_ctx *cpu_of(u32 cpu)
 }
 
 /*
- * isolate: the other hardware thread of a dedicated OS CPU, plus 1; 0: none. Its core's clock may be low and noise disturbs
- * it (Grant & Afsahi, section 6), so it gets a thread only where no other CPU is idle.
+ * isolate: the other hardware thread of a dedicated OS CPU, plus 1; 0: none. Its core's clock may be low and noise disturbs it (Grant &
+ * Afsahi, section 6), so it gets a thread only where no other CPU is idle.
  */
 u32 last_resort;
 
 /* How many kinds of CPU there are, by performance. */
 u32 nr_kinds;
 
-/* Whether a CPU runs noise, which is not to go elsewhere. */
+/* Whether a CPU runs noise, which must not go to another CPU. */
 static __always_inline bool cpu_runs_noise(u32 cpu)
 {
 	return active & ISOLATE && !cpu_of(cpu)->isolate.runs_application;
@@ -68,7 +72,7 @@ static __always_inline struct cpu_ctx *cpu_runs(struct task_struct *p, struct ta
 	return cctx;
 }
 
-/* Notes that a task stops on this CPU; how long it ran, ns. */
+/* Notes that a task stops on this CPU; returns how long the task ran, ns. */
 static __always_inline u64 cpu_stops(struct cpu_ctx *cctx, struct task_ctx *tctx)
 {
 	u64 ran = tctx->started ? bpf_ktime_get_ns() - tctx->started : 0;

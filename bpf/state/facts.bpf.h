@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What is known of the machine: a loader fills it in before the programs are verified (tandem.toml says from what).
- */
+/* Facts of the machine. A loader fills them in before the programs are verified (tandem.toml names their sources). */
 #ifndef __TANDEM_STATE_FACTS_H
 #define __TANDEM_STATE_FACTS_H
 
 #include "../include/scx.bpf.h"
 
-/* Callbacks, other programs and flags of struct sched_ext_ops that a loader leaves out unless a variable that needs them is on. */
+/* A loader leaves out callbacks, other programs and flags of struct sched_ext_ops unless a variable that needs them is on. */
 #define __needs(text) __attribute__((btf_decl_tag("needs " text)))
-/* While a variable is on, a loader takes the second of two parts in place of the first, if that is needed; else never. */
+/*
+ * While a variable is on, a loader takes the second of two parts in place of the first, if the first is needed. Otherwise the loader
+ * never takes the second part.
+ */
 #define __instead(text) __attribute__((btf_decl_tag("instead " text)))
 
 enum {
@@ -21,14 +22,14 @@ enum {
 };
 
 struct cpu_facts {
-	/* Performance at the highest clock that is allowed, 1..1024: the fastest CPU of the machine at its highest is 1024. */
+	/* Performance at the highest allowed clock, 1..1024. The fastest CPU of the machine has 1024 at its highest clock. */
 	u32 performance;
-	/* The same at the highest clock there is, allowed or not: the scale of cpuperf. */
+	/* Performance at the highest clock, allowed or not: the scale of cpuperf. */
 	u32 capacity;
 	/* The lowest CPU of the same core; the other hardware thread of a core of two, or a number beyond all CPUs. */
 	u32 core;
 	u32 sibling;
-	/* Numbers from 0 of what it shares with others: last-level cache, package, memory, clock. */
+	/* Numbers, from 0, of the parts that the CPU shares with others: last-level cache, package, memory, clock. */
 	u32 llc;
 	u32 package;
 	u32 node;
@@ -44,14 +45,17 @@ struct opp_table {
 	u32 nr_opps;
 	/* kHz. */
 	u32 frequency[MAX_OPPS];
-	/* Performance of a CPU there, on the scale of cpu_facts.capacity. */
+	/* Performance of a CPU at this point, on the scale of cpu_facts.capacity. */
 	u32 performance[MAX_OPPS];
-	/* mW of one busy CPU, as the kernel has it, 0 if unknown; and as a description has it, more than an idle one. */
+	/* mW of one busy CPU from the kernel, 0 if unknown; and from a machine description, as the difference to an idle CPU. */
 	u32 power[MAX_OPPS];
 	u32 busy_power[MAX_OPPS];
-	/* mW that CPUs with this clock draw together while one is awake, besides that; 0 if none or unknown. */
+	/* mW that CPUs with this clock draw together while one is awake, in addition to the above; 0 if none or unknown. */
 	u32 static_power[MAX_OPPS];
-	/* uW of an idle CPU in each of its idle states, the shallowest first, and us from which on it pays to stay there; 0: unknown. */
+	/*
+	 * uW of an idle CPU in each of its idle states, the shallowest first, and the shortest stay for which the state pays, us; 0:
+	 * unknown.
+	 */
 	u32 nr_idle_states;
 	u32 idle_power[MAX_IDLE_STATES];
 	u32 idle_residency[MAX_IDLE_STATES];
@@ -64,30 +68,30 @@ const volatile bool smt;
 /* The governor follows scx_bpf_cpuperf_set. */
 const volatile bool cpuperf;
 /*
- * scx_bpf_cpuperf_set may be called where no run queue is locked. Before Linux 6.15 it does not lock the CPU's own then:
+ * scx_bpf_cpuperf_set may be called where no run queue is locked. Before Linux 6.15 that call does not lock the CPU's own run queue:
  * schedutil takes a time from there that may be out of date, and the kernel complains.
  */
 const volatile bool cpuperf_locks = true;
 /*
- * scx_bpf_reenqueue_local may be called from anywhere, as since Linux 6.19. These kernels warn of ops.cpu_release: a tracepoint tells,
- * too, that a CPU is taken.
+ * scx_bpf_reenqueue_local may be called from anywhere, as since Linux 6.19. These kernels warn of ops.cpu_release; a tracepoint can also
+ * tell that another class takes a CPU.
  */
 const volatile bool reenqueues_anywhere __instead("cpu_release tandem_sched_switch");
 /*
- * The kernel's sched_ext_ops has this member: kernels without core scheduling do not ask whose turn it is, and those before 6.19 do not
- * say that a group is idle, nor those before 6.17 that it has a limit.
+ * The kernel's sched_ext_ops has this member. Kernels without core scheduling do not ask which task is due first. Kernels before 6.19 do
+ * not report idle groups. Kernels before 6.17 do not report limits of groups.
  */
 const volatile bool ops_has_core_sched_before __needs("core_sched_before");
 const volatile bool ops_has_cgroup_set_idle __needs("cgroup_set_idle");
 const volatile bool ops_has_cgroup_set_bandwidth __needs("cgroup_set_bandwidth");
-/* mW that the machine draws whatever its CPUs do, 0 if none or unknown. */
+/* mW that the machine draws regardless of its CPUs' load, 0 if none or unknown. */
 const volatile u32 fixed_power;
-/* mW that a package draws more while one of its CPUs is busy than while all sleep, 0 if none or unknown; and how many packages there are. */
+/* mW that a package draws more while one of its CPUs is busy than while all sleep, 0 if none or unknown; and the number of packages. */
 const volatile u32 package_power;
 const volatile u32 nr_packages = 1;
 /* Bandwidth of the memory that the most CPUs share, MB/s; 0 if unknown. */
 const volatile u32 memory_bandwidth;
-/* What one transaction with memory moves that is counted: a line of a cache, or what a loader counts instead. */
+/* Bytes that one counted transaction with memory moves: a cache line, or the unit of a loader's own event. */
 const volatile u32 transaction_bytes = 64;
 
 /* The mask bounds the index in a way that the verifier follows. */

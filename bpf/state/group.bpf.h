@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Thread groups: what the papers call programs.
- */
+/* Thread groups, which the papers call programs. */
 #ifndef __TANDEM_STATE_GROUP_H
 #define __TANDEM_STATE_GROUP_H
 
@@ -12,16 +10,16 @@
 
 struct group {
 	s32 nr_threads;
-	/* Threads that run or could. */
+	/* Threads that run or are runnable. */
 	s32 nr_ready;
-	/* The number of the group's parallel phase, among all groups', and when the last one ended, ns; 0: never. */
+	/* The number of the group's parallel phase, among all groups' phases, and when the last phase ended, ns; 0: never. */
 	u64 parallel_number;
 	u64 parallel_until;
 	struct longest_group longest;
 	struct serial_group serial;
 };
 
-/* As many processes as the kernel numbers by default on large machines; threads of further ones have no group. */
+/* As many processes as the kernel numbers by default on large machines. Threads of further processes have no group. */
 #ifndef MAX_GROUPS
 #define MAX_GROUPS (1 << 16)
 #endif
@@ -35,8 +33,8 @@ struct {
 } groups SEC(".maps");
 
 /*
- * The group in which a task counts; none if there was no room for the group when the task came. That holds for the task's life,
- * even if other threads of its process find room later: what was not counted in is not counted out.
+ * The group in which a task counts; none if there was no room for the group when the task came. That holds for the task's life, even if
+ * later threads of its process find room: a task that was not counted in must not be counted out.
  */
 static __always_inline struct group *group_of(struct task_struct *p, struct task_ctx *tctx)
 {
@@ -52,7 +50,7 @@ static struct group *group_join(struct task_struct *p, struct task_ctx *tctx)
 	struct group new = {}, *group = bpf_map_lookup_elem(&groups, &tgid);
 
 	if (!group) {
-		/* Another thread of the group may have been quicker: then that one's stays. */
+		/* Another thread of the group may have been quicker; its entry stays. */
 		bpf_map_update_elem(&groups, &tgid, &new, BPF_NOEXIST);
 		group = bpf_map_lookup_elem(&groups, &tgid);
 	}
@@ -65,7 +63,7 @@ static struct group *group_join(struct task_struct *p, struct task_ctx *tctx)
 	return group;
 }
 
-/* A thread leaves its group; the last one takes the group away. */
+/* A thread leaves its group; the last thread removes the group. */
 static void group_leave(struct task_struct *p, struct task_ctx *tctx, struct group *group)
 {
 	u32 tgid = p->tgid;

@@ -2,7 +2,7 @@
 /*
  * Kinds of CPU, and sets of CPUs.
  *
- * CPUs of a kind have nearly the same performance: within 5 %, as capacity_greater() of kernel/sched/fair.c has it.
+ * CPUs of a kind have nearly the same performance: within 5 %, as in capacity_greater() of kernel/sched/fair.c.
  */
 #ifndef __TANDEM_STATE_KINDS_H
 #define __TANDEM_STATE_KINDS_H
@@ -14,7 +14,6 @@ void bpf_cpumask_release(struct bpf_cpumask *cpumask) __ksym;
 void bpf_cpumask_set_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
 void bpf_cpumask_clear_cpu(u32 cpu, struct bpf_cpumask *cpumask) __ksym;
 
-/* A set of CPUs. */
 struct cpu_set {
 	struct bpf_cpumask __kptr *cpus;
 };
@@ -28,11 +27,11 @@ static __always_inline bool much_faster(u32 one, u32 other)
 }
 
 /*
- * Where sorting stands. It is in memory because the verifier follows numbers in registers through every round of a loop,
- * and those in memory not at all.
+ * The state of the sort. It is in memory, which the verifier does not follow; it follows numbers in registers through every round of a
+ * loop.
  */
 struct sorting {
-	/* The performance that is looked at, that of the first CPU of the kind, and the next lower one. */
+	/* The present performance, that of the kind's first CPU, and the next lower performance. */
 	u32 performance;
 	u32 first;
 	u32 next;
@@ -42,7 +41,7 @@ struct sorting {
 
 struct sorting sorting;
 
-/* Looks for the performance of the fastest CPU that is slower than those before; 0 if there is none. */
+/* Finds the highest performance below the present one; 0 if there is none. */
 static void kinds_find_next(void)
 {
 	s32 cpu;
@@ -56,7 +55,7 @@ static void kinds_find_next(void)
 	}
 }
 
-/* Gives all CPUs of one performance their place and the kind @kind. */
+/* Gives all CPUs of the present performance their place and the kind @kind. */
 static void kinds_add_equals(u32 kind)
 {
 	s32 cpu;
@@ -65,13 +64,13 @@ static void kinds_add_equals(u32 kind)
 		if (facts_of(cpu)->performance != sorting.performance)
 			continue;
 		cpu_of(cpu)->kind = kind;
-		/* The kernel does not tell of CPUs that are idle when the scheduler comes. */
+		/* The kernel does not report CPUs that are idle when the scheduler is loaded. */
 		cpu_of(cpu)->idle = true;
 		cpus_by_speed[sorting.placed++ & (MAX_CPUS - 1)] = cpu;
 	}
 }
 
-/* Sorts CPUs by performance, and into kinds. With more kinds than MAX_KINDS the slowest are one. */
+/* Sorts CPUs by performance, and into kinds. With more kinds than MAX_KINDS the slowest ones count as one. */
 static void kinds_find(void)
 {
 	s32 step;
@@ -99,7 +98,7 @@ static __always_inline void cpu_set_fill(struct cpu_set *set, struct bpf_cpumask
 		bpf_cpumask_release(cpus);
 }
 
-/* Puts a CPU into a set, or takes it out. */
+/* Puts a CPU into a set, or takes the CPU out. */
 static __always_inline void cpu_set_change(struct cpu_set *set, u32 cpu, bool belongs)
 {
 	struct bpf_cpumask *cpus;
@@ -115,7 +114,7 @@ static __always_inline void cpu_set_change(struct cpu_set *set, u32 cpu, bool be
 	bpf_rcu_read_unlock();
 }
 
-/* Makes a set of the CPUs of which @belongs is so, and @number, whatever that is a number of. */
+/* Makes a set of the CPUs for which @belongs is true with @number, which @belongs interprets. */
 static __always_inline s32 cpu_set_make(struct cpu_set *set, bool (*belongs)(u32 cpu, u32 number), u32 number)
 {
 	struct bpf_cpumask *cpus;
@@ -133,10 +132,10 @@ static __always_inline s32 cpu_set_make(struct cpu_set *set, bool (*belongs)(u32
 	return 0;
 }
 
-/* An idle CPU of a set, of an idle core if @flags say so; it counts as busy from now on. Negative: none. */
+/* An idle CPU of a set, of an idle core if @flags ask for that; the CPU counts as busy from now on. Negative: there is none. */
 static __always_inline s32 cpu_set_pick(struct cpu_set *set, u64 flags)
 {
-	/* Callbacks that do not sleep are read sections of RCU. */
+	/* No RCU lock is needed here: callbacks that do not sleep are RCU read sections. */
 	struct bpf_cpumask *cpus = set ? set->cpus : 0;
 
 	return cpus ? scx_bpf_pick_idle_cpu((const cpumask_t *)cpus, flags) : -1;

@@ -2,16 +2,15 @@
 /*
  * Phases of multithreaded applications: how many threads of a group are ready (Morad et al., section VII).
  *
- * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. Counting is all
- * that an event costs; what follows from a change of phase is done by the CPU that sees the crossing, and atomic counting
- * lets exactly one CPU see each crossing.
+ * A group with more than serial_threshold ready threads is in a parallel phase, else in a serial one. An event costs only a count. The
+ * CPU that sees a change of phase does the rest, and atomic counting lets exactly one CPU see each change.
  */
 #ifndef __TANDEM_STATE_PHASE_H
 #define __TANDEM_STATE_PHASE_H
 
 #include "state.bpf.h"
 
-/* What a change of readiness changed for the group. */
+/* Changes of the group's phase by a thread that became ready or waits. */
 enum phase_change {
 	PHASE_BECAME_PARALLEL = 1 << 0,
 	PHASE_BECAME_SERIAL = 1 << 1,
@@ -20,10 +19,10 @@ enum phase_change {
 	PHASE_CEASED_FULL = 1 << 3,
 };
 
-/* Ready threads that fill the machine: one for each CPU that takes applications, and enough for a parallel phase. */
+/* The number of ready threads that fill the machine: one for each CPU that takes applications, and enough for a parallel phase. */
 s32 phase_full;
 
-/* Parallel phases so far. Their numbers say which group became parallel first, and no two are the same, as times may be. */
+/* Parallel phases so far. Their numbers tell which group became parallel first. No two numbers are equal, as times may be. */
 u64 parallel_phases;
 
 static void phase_init(void)
@@ -58,8 +57,8 @@ static u32 phase_runnable(struct task_ctx *tctx, struct group *group)
 }
 
 /*
- * All threads but one wait. If most of them worked side by side before, they have met, whatever they wait for; else they
- * hand on a lock. Only longest reads it.
+ * All threads but one wait. If most of them worked at the same time before, they have met, whether at a barrier or in a join. Otherwise
+ * they hand on a lock. Only longest reads this.
  */
 static __always_inline void phase_meet(struct group *group)
 {
@@ -89,19 +88,18 @@ static u32 phase_quiescent(struct task_ctx *tctx, struct group *group)
 	return change;
 }
 
-/* Ready threads of a group, this one counted: a thread that is about to wake up counts, too. */
+/* Ready threads of a group, including this one: a thread that is about to wake counts, too. */
 static __always_inline s32 phase_ready(struct task_ctx *tctx, struct group *group)
 {
 	return group->nr_ready + !tctx->ready;
 }
 
 /*
- * A group whose serial phases count: it was parallel not long ago.
+ * Whether a group's serial phases count: the group was parallel not long ago.
  *
- * The paper speaks of parallel programs. A program that never has more threads than the threshold is always "serial",
- * and where every program is, first come all and therefore none; worse, sequential programs would never be sorted by
- * their memory intensity. So a serial phase is one between parallel phases. serial_single takes the paper by its
- * letter.
+ * The paper speaks of parallel programs. A program that never has more threads than the threshold is always "serial". Where every program
+ * is, all come first and therefore none does; worse, sequential programs would never be sorted by their memory intensity. So a serial
+ * phase is one between parallel phases. serial_single takes the paper literally.
  */
 static __always_inline bool phase_has_been_parallel(struct group *group)
 {

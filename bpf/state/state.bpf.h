@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What is known of the machine, of tasks, of thread groups and of CPUs; which queues there are; and the counters.
- */
+/* State of the machine, of tasks, of thread groups and of CPUs; the queues; and the counters. */
 #ifndef __TANDEM_STATE_H
 #define __TANDEM_STATE_H
 

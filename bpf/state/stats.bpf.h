@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the mechanisms did: counters, by name; and why a mechanism that was asked for does nothing.
+ * Counters of the mechanisms' decisions, by name; and the reasons why a mechanism that was asked for is inert.
  *
- * The object says in words what each counter and state means: in declaration tags, as settings do, on members of structures
- * that are named as the enumerators are. Enumerators themselves cannot have tags.
+ * The object explains each counter and state in words: in declaration tags, as for settings, on members of structures that are named as
+ * the enumerators are. Enumerators themselves cannot have tags.
  */
 #ifndef __TANDEM_STATE_STATS_H
 #define __TANDEM_STATE_STATS_H
@@ -15,9 +15,9 @@
 #include "../sorted/state.bpf.h"
 #include "../speed/state.bpf.h"
 
-/* Each count is a decision that would have been another without the mechanism; others are what such decisions come from. */
+/* Each count is a decision that would have been different without the mechanism. Other counters count the events behind these decisions. */
 #define __acts __attribute__((btf_decl_tag("acts")))
-/* Why a mechanism is inert, and what it would take. */
+/* Why a mechanism is inert, and the remedy. */
 #define __inert(why, remedy) __attribute__((btf_decl_tag("why " why "\nremedy " remedy)))
 
 /* All counters. The first word of a name is the mechanism, or the first word of its name. */
@@ -42,8 +42,8 @@ struct tandem_stat_texts {
 };
 
 /*
- * The states of a mechanism. Of several reasons the first one holds of which all that stands in braces is known: numbers and
- * names of the machine, which the reader fills in.
+ * The states of a mechanism. If a state has several reasons, the first one holds whose names in braces are all known. The reader fills in
+ * these numbers and names of the machine.
  */
 #define TANDEM_STATES(state)											\
 	state(OFF, )												\
@@ -84,16 +84,16 @@ struct tandem_state_texts {
 	TANDEM_STATES(__says)
 };
 
-/* Compilers keep only types that are some variable's. */
+/* Compilers keep a type only if a variable has it. */
 struct {
 	enum tandem_stat stat;
 	struct tandem_stat_texts stat_texts;
 	struct tandem_state_texts state_texts;
 } words;
 
-/* Each mechanism's state; before `_state` stands the setting that turns it on. */
+/* Each mechanism's state. The name before `_state` is that of the setting that turns the mechanism on. */
 enum tandem_state isolate_state, longest_state, serial_first_state, sorted_state, speed_state;
-/* The state of a part of `speed` that lacks its input more often; it is on by default. */
+/* The state of a part of `speed` that more often lacks its input; the part is on by default. */
 enum tandem_state edp_state;
 
 struct {

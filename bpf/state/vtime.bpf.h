@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Virtual times: how much tasks have had, by their weights.
- */
+/* Virtual times: the run time that tasks have had, divided by their weights. */
 #ifndef __TANDEM_STATE_VTIME_H
 #define __TANDEM_STATE_VTIME_H
 
 #include "../include/scx.bpf.h"
 
 enum {
-	/* What mechanisms count as a slice, ns: for so long a thread goes on that nothing is before. */
+	/* The mechanisms' slice, ns: a thread goes on for this long if no other task comes before it. */
 	SLICE_NS = 20 * NSEC_PER_MSEC,
 };
 
