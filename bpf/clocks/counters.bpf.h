@@ -49,7 +49,7 @@ enum {
 	 * memory wait for their turns.
 	 */
 	MATTERS_FOR = 1000000000,
-	/* For a task whose behaviour does not change, counters are read twice in this many times. */
+	/* Counters of a task that does the same as before are read twice in nine times: seven are left out, one only notes where they stand. */
 	COUNTERS_REST = 8,
 	/* An average that changes by no more than this counts as unchanged, of ONE. */
 	COUNTERS_SAME = ONE / 16,

@@ -83,6 +83,14 @@ static void weight_note(struct task_struct *p, struct base_task *task)
 	weight_set_credit(task, ((u64)CREDIT_NS * task->pace) >> WEIGHT_SHIFT);
 }
 
+/* A task's weight with the share of its control group, 1024 for nice 0 in the root group: the credit is in inverse proportion to it. */
+static __always_inline u32 weight_with_group(struct base_task *task)
+{
+	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / (task->credit ?: CREDIT_NS);
+
+	return weight ?: 1;
+}
+
 /* The virtual time of @ns of a task's work. */
 static __always_inline u64 weight_charge(struct base_task *task, u64 ns)
 {

@@ -185,24 +185,17 @@ static void seniority_ceased(struct group *group, u32 tgid)
 		seniority_weigh();
 }
 
-/* The weight of a thread as the base counts it, with its control group's share. */
-static __always_inline u32 seniority_weight_of(struct task_struct *p)
-{
-	struct task_ctx *tctx = task_of(p);
-	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / ((tctx ? tctx->base.credit : 0) ?: CREDIT_NS);
-
-	return weight ?: 1;
-}
-
 /* The group of a thread can fill the machine. */
 static void seniority_full(struct task_struct *p, struct group *group)
 {
 	struct seniority_slot *slot = seniority_slot_of(group);
+	struct task_ctx *tctx;
 	u32 tgid = p->tgid;
 
 	if (!slot || !seniority_enters(slot))
 		return;
-	slot->weight = seniority_weight_of(p);
+	tctx = task_of(p);
+	slot->weight = tctx ? weight_with_group(&tctx->base) : WEIGHT_NICE_0;
 	if (__sync_fetch_and_add(&nr_full, 1) >= 1 && !senior && !(active & SORTED))
 		seniority_choose(0);
 	else if (senior)

@@ -63,14 +63,6 @@ static __always_inline bool sorted_first(struct base_cpu *bctx, u64 *place)
 	return true;
 }
 
-/* A task's weight in its epoch, 1024 for nice 0: with its group's share, which the base keeps in the credit. */
-static __always_inline u32 sorted_weight(struct base_task *task)
-{
-	u64 weight = (u64)CREDIT_NS * WEIGHT_NICE_0 / (task->credit ?: 1);
-
-	return weight ?: 1;
-}
-
 /*
  * Whether a task may have turns on a CPU: it is an application's, counters have measured it, and it has used up a slice since it woke.
  * Tasks that are pinned, of the idle class or of a rank do not have turns.
@@ -92,7 +84,7 @@ static __noinline int sorted_insert(struct task_struct *p, struct task_ctx *tctx
 	/* The kernel moves waiting tasks without a callback when their CPU is no longer allowed. */
 	rq_uncount(turn);
 	turn->takes_part = true;
-	turn->weight = sorted_weight(&tctx->base);
+	turn->weight = weight_with_group(&tctx->base);
 	turn->intensity = tctx->counted.traffic;
 	rq_count(rq, turn, cpu, epoch);
 	dsq_insert_vtime(p, QUEUE_CPU + (cpu & (MAX_CPUS - 1)), sorted_slice_ns(),
@@ -188,7 +180,7 @@ static __noinline int sorted_begins_next(struct task_struct *prev, struct task_c
 	first = epoch_first(bctx->number);
 	if (first < 0 || rq_key(rq, 0, tctx->counted.traffic) + EXCHANGE_STEP > rq_key(rq, 0, first))
 		return false;
-	weight = sorted_weight(&tctx->base);
+	weight = weight_with_group(&tctx->base);
 	epoch_begin(rq, bctx->number, weight, now);
 	sorted_goes_on(prev, tctx, bctx, epoch_turn(rq, weight, now));
 	count(TANDEM_STAT_SORTED_TURNS);
@@ -270,7 +262,7 @@ __noinline int sorted_steal(u32 cpu)
 static __always_inline s64 sorted_counts(struct base_task *task, u32 cpu, s64 ahead)
 {
 	struct run_queue *rq = rq_of(cpu);
-	u64 weight = sorted_weight(task), mean = rq->all_weight / ((rq->nr_waiting > 0 ? (u32)rq->nr_waiting : 0) + 1);
+	u64 weight = weight_with_group(task), mean = rq->all_weight / ((rq->nr_waiting > 0 ? (u32)rq->nr_waiting : 0) + 1);
 	u64 part = weight < mean ? (weight << 10) / (mean ?: 1) : 1 << 10;
 
 	return (ahead * (s64)part) >> (10 + SORTED_SHIFT);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * speed: no more threads at a time than the memory can feed (Morad et al., section IX, future work: threads that need more of a resource
- * than is free wait, and CPUs idle, which saves power).
+ * speed: no more threads at a time than the memory can feed (Morad et al., section IX, future work: threads wait that need more of a
+ * resource than is free, and CPUs idle, which saves power).
  *
- * While a node's memory moves all that it can, one more thread that waits for it makes the others wait longer, and keeps a CPU busy. So one
- * thread fewer may run. If the memory still moves as much after an epoch, there is one fewer again; if not, the last one comes back, and the
- * next attempt is later. The threads that may not run wait for their turns, which are by weight, in the order in which they came. As soon as the memory moves less than it can
- * one more may run in each epoch, until all do.
+ * While a node's memory moves as much as it can, each further thread that waits for memory slows the others down and keeps a CPU busy. The
+ * mechanism lets one thread fewer run. If the memory moves as much in the next epoch, it lets one fewer run again. If not, the last thread
+ * comes back, and the next attempt is later. Threads that may not run wait for their turns in the order of their arrival; the length of a
+ * turn goes by weight. As soon as the memory moves less than it can, one more thread may run in each epoch, until all do.
  *
- * A thread waits for memory if it does so for half of its time. Nothing is held back where nobody knows what the memory can move, nor where
- * CPUs are unequal: there the saving depends on which CPUs idle (hikey960 took 6 % more energy).
+ * A thread waits for memory if it does so for half of its time. The mechanism holds no thread where the memory's bandwidth is unknown, nor
+ * where CPUs are unequal: there the saving depends on which CPUs idle (hikey960 took 6 % more energy).
  */
 #ifndef __TANDEM_SPEED_FEED_H
 #define __TANDEM_SPEED_FEED_H
@@ -19,25 +19,25 @@
 #include "../queues/line.bpf.h"
 
 enum {
-	/* An epoch, ns, and its first part, which is not measured: CPUs come to run the threads that may run now. */
+	/* An epoch, ns; and its first part, ns, which is not measured, as threads change places in it. */
 	FEED_EPOCH = 200 * NSEC_PER_MSEC,
 	FEED_SETTLES = 40 * NSEC_PER_MSEC,
-	/* The memory moves as much if it moves no less than this part of it less; an attempt ends at once where it moves so much less. */
+	/* An attempt fails if the memory moves less by more than a 32nd. It ends before the epoch does if the memory moves less by an eighth. */
 	FEED_LOSS_SHIFT = 5,
 	FEED_FAILS_SHIFT = 3,
-	/* For how long nothing is tried after one thread was too few, ns: twice as long each time. */
+	/* How long the mechanism rests after an attempt that failed, ns: twice as long each time, up to a limit. */
 	FEED_REST = 8ULL * NSEC_PER_SEC,
 	FEED_REST_MOST = 64ULL * NSEC_PER_SEC,
 	/* The shortest and the longest turn, ns. */
 	FEED_TURN_LEAST = SLICE_NS / 5,
-	FEED_TURN_MOST = 10 * SLICE_NS,
-	/* The memory is full for so many epochs before anything is tried. */
+	FEED_TURN_MOST = 5 * SLICE_NS,
+	/* The memory is full for this many epochs before the first attempt. */
 	FEED_PATIENCE = 5,
 };
 
 enum feed_stage {
 	FEED_RESTS,
-	/* The epoch that an attempt is compared with, and the attempt. */
+	/* The epoch with which the attempt is compared, and the attempt. */
 	FEED_MEASURES,
 	FEED_TRIES,
 };
@@ -160,7 +160,7 @@ static __always_inline bool feed_turn_is_over(struct task_struct *p, struct cpu_
 		return false;
 	if (nr > waiting)
 		turn = turn * nr / waiting;
-	turn = turn * CREDIT_NS / (tctx->base.credit ?: CREDIT_NS);
+	turn = turn * weight_with_group(&tctx->base) / WEIGHT_NICE_0;
 	if (turn < FEED_TURN_LEAST)
 		turn = FEED_TURN_LEAST;
 	return p->se.sum_exec_runtime - cctx->speed.turn_began >= (turn < FEED_TURN_MOST ? turn : FEED_TURN_MOST);

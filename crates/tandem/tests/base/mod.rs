@@ -4,6 +4,7 @@
 mod clocks;
 mod confined;
 mod energy;
+mod feed;
 mod fluid;
 mod groups;
 mod homes;
