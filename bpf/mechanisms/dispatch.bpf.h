@@ -23,14 +23,14 @@ static __noinline int mechanisms_dispatch_rest(u32 cpu)
 	return is_on(SORTED) && nr_sorted_waiting > 0 && rq_of(cpu)->exists && sorted_steal(cpu);
 }
 
-/* Gives a CPU the first thread that waits for a turn at the memory, if one more may run, or the CPU's own has had its turn; whether it did. */
-static __noinline int mechanisms_feed(struct task_struct *prev, struct cpu_ctx *cctx)
+/* Gives a CPU the first thread that waits for a turn at the memory, if one more may run or the CPU's own has had its turn; whether it did. */
+static __noinline int mechanisms_feed(struct task_struct *prev, struct cpu_ctx *cctx, u32 cpu)
 {
 	bool leaves = is_queued(prev);
 
-	if (leaves && !cctx->speed.turn_over)
+	if (leaves && !(cctx->speed.turn_over && feed_leaves(prev, cctx, cpu)))
 		return false;
-	return cctx->isolate.takes_applications && feed_take(cctx, bpf_get_smp_processor_id(), leaves);
+	return cctx->isolate.takes_applications && feed_take(cctx, cpu, leaves);
 }
 
 /* A tick: a thread that waits for memory leaves where more run than may, or when it has had its turn and another one waits for one. */
@@ -42,7 +42,10 @@ static __noinline int mechanisms_feed_tick(struct task_struct *p, struct cpu_ctx
 	feed_look(cpu);
 	if (!cctx->speed.bound_by_memory || !may_run_everywhere(p))
 		return 0;
-	if (!feed_has_room(cpu, true)) {
+	if (!feed_of(cpu)->most) {
+		/* Turns begin when they are needed: before, nobody has to wait for what the thread runs. */
+		cctx->speed.turn_began = p->se.sum_exec_runtime;
+	} else if (!feed_has_room(cpu, true)) {
 		bctx->limited = true;
 		p->scx.slice = 0;
 	} else if (feed_turn_is_over(p, cctx, cpu)) {
@@ -65,7 +68,7 @@ static void mechanisms_dispatch(s32 cpu, struct task_struct *prev)
 		if (active & (SERIAL | LONGEST) && ranked_dispatch(prev, cctx, bctx))
 			return;
 	}
-	if (feed_is_on() && !bctx->limited && mechanisms_feed(prev, cctx))
+	if (feed_is_on() && !bctx->limited && mechanisms_feed(prev, cctx, cpu))
 		return;
 	if (!(is_on(SORTED) && !bctx->limited && sorted_dispatch(prev, bctx)))
 		base_dispatch(cpu, prev);

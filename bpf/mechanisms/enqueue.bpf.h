@@ -72,7 +72,7 @@ static __noinline int mechanisms_holds(struct task_struct *p, struct task_ctx *t
 		return false;
 	count(TANDEM_STAT_SPEED_HELD);
 	home_forget(&tctx->base);
-	dsq_insert(p, feed_queue(cpu), SLICE_LONE, 0);
+	feed_insert(p, tctx, cpu);
 	return true;
 }
 

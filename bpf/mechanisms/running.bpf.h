@@ -117,7 +117,7 @@ static void mechanisms_stopping(struct task_struct *p, bool runnable)
 	if (on & CLOCKS)
 		speed_stopping(tctx, ran);
 	if (feed_is_on())
-		feed_stops(cctx, bctx->number);
+		feed_stops(p, tctx, cctx, bctx->number);
 }
 
 static void mechanisms_update_idle(s32 cpu, bool idle)
@@ -131,7 +131,7 @@ static void mechanisms_update_idle(s32 cpu, bool idle)
 		counters_idle(cpu);
 	if (idle && feed_is_on()) {
 		cpu_of(cpu)->speed.takes_turn = false;
-		feed_stops(cpu_of(cpu), cpu);
+		feed_ends(cpu_of(cpu), cpu);
 	}
 	if (on & CLOCKS)
 		speed_update_idle(cpu, idle);

@@ -5,8 +5,8 @@
  *
  * While a node's memory moves as much as it can, each further thread that waits for memory slows the others down and keeps a CPU busy. The
  * mechanism lets one thread fewer run. If the memory moves as much in the next epoch, it lets one fewer run again. If not, the last thread
- * comes back, and the next attempt is later. Threads that may not run wait for their turns in the order of their arrival; the length of a
- * turn goes by weight. As soon as the memory moves less than it can, one more thread may run in each epoch, until all do.
+ * comes back, and the next attempt is later. Threads that may not run wait for their turns, by virtual
+ * time. As soon as the memory moves less than it can, one more thread may run in each epoch, until all do.
  *
  * A thread waits for memory if it does so for half of its time. The mechanism holds no thread where the memory's bandwidth is unknown, nor
  * where CPUs are unequal: there the saving depends on which CPUs idle (hikey960 took 6 % more energy).
@@ -16,7 +16,7 @@
 
 #include "../clocks/counters.bpf.h"
 #include "../place/kind.bpf.h"
-#include "../queues/line.bpf.h"
+#include "../queues/waiting.bpf.h"
 
 enum {
 	/* An epoch, ns; and its first part, ns, which is not measured, as threads change places in it. */
@@ -28,9 +28,6 @@ enum {
 	/* How long the mechanism rests after an attempt that failed, ns: twice as long each time, up to a limit. */
 	FEED_REST = 8ULL * NSEC_PER_SEC,
 	FEED_REST_MOST = 64ULL * NSEC_PER_SEC,
-	/* The shortest and the longest turn, ns. */
-	FEED_TURN_LEAST = SLICE_NS / 5,
-	FEED_TURN_MOST = 5 * SLICE_NS,
 	/* The memory is full for this many epochs before the first attempt. */
 	FEED_PATIENCE = 5,
 };
@@ -51,6 +48,8 @@ struct feed {
 	/* MB/s that the memory moved before the last attempt; and for how many epochs it has been full. */
 	u32 before;
 	u32 full;
+	/* Virtual time of the thread that had its turn with the most, ns for nice 0. */
+	u64 vtime;
 	/* When the epoch began, and from when it is measured, ns; 0: not yet. Transactions by then. */
 	u64 since;
 	u64 from;
@@ -116,6 +115,39 @@ static __always_inline bool feed_has_room(u32 cpu, bool leaves)
 	return !feed->most || feed->nr_running - leaves < feed->most;
 }
 
+/* Charges a thread for its turn, up to now. */
+static __always_inline void feed_charge(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx)
+{
+	tctx->speed.vtime += (p->se.sum_exec_runtime - cctx->speed.turn_began) * WEIGHT_NICE_0 / weight_with_group(&tctx->base);
+	cctx->speed.turn_began = p->se.sum_exec_runtime;
+}
+
+/* Queues a thread for its next turn. A thread that has slept saves up no more than a slice. */
+static __always_inline void feed_insert(struct task_struct *p, struct task_ctx *tctx, u32 cpu)
+{
+	u64 least = feed_of(cpu)->vtime - SLICE_NS;
+
+	if (vtime_before(tctx->speed.vtime, least))
+		tctx->speed.vtime = least;
+	dsq_insert_vtime(p, feed_queue(cpu), SLICE_NS, tctx->speed.vtime, 0);
+}
+
+/*
+ * Whether the CPU's thread leaves for the first one that waits for its turn: not if it has had less, as it weighs more. It is charged first,
+ * and else has another turn.
+ */
+static __noinline int feed_leaves(struct task_struct *prev, struct cpu_ctx *cctx, u32 cpu)
+{
+	struct task_ctx *tctx = task_of(prev);
+	u64 first;
+
+	cctx->speed.turn_over = false;
+	if (!tctx || !waiting_first(cpu, feed_queue(cpu), &first))
+		return false;
+	feed_charge(prev, tctx, cctx);
+	return vtime_before(first, tctx->speed.vtime);
+}
+
 /*
  * Gives a CPU the next thread that waits for its turn, if there is room for it; whether there was one. From now on it is counted as one that
  * runs: the thread that leaves the CPU finds no room.
@@ -131,39 +163,46 @@ static __always_inline bool feed_take(struct cpu_ctx *cctx, u32 cpu, bool leaves
 	return true;
 }
 
-/* A CPU's thread stops, or the CPU goes idle. */
-static __always_inline void feed_stops(struct cpu_ctx *cctx, u32 cpu)
+/* A CPU goes idle, or its thread stops. */
+static __always_inline void feed_ends(struct cpu_ctx *cctx, u32 cpu)
 {
 	if (!cctx->speed.takes_turn)
 		feed_note(cctx, cpu, false);
 }
 
+static __always_inline void feed_stops(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u32 cpu)
+{
+	if (cctx->speed.bound_by_memory)
+		feed_charge(p, tctx, cctx);
+	feed_ends(cctx, cpu);
+}
+
 /* A thread begins its turn. */
 static __always_inline void feed_begins(struct task_struct *p, struct task_ctx *tctx, struct cpu_ctx *cctx, u32 cpu)
 {
+	struct feed *feed = feed_of(cpu);
+
 	feed_note(cctx, cpu, tctx->counted.measured && feed_is_bound(tctx->counted.stall));
+	if (cctx->speed.takes_turn && vtime_before(feed->vtime, tctx->speed.vtime))
+		feed->vtime = tctx->speed.vtime;
 	cctx->speed.takes_turn = cctx->speed.turn_over = false;
 	cctx->speed.turn_began = p->se.sum_exec_runtime;
 }
 
 /*
  * Whether a thread has had its turn while others wait for theirs. With as many turns at a time as threads may run, and as many threads that
- * wait, all turns together are a round. A thread of twice the weight has twice as long a turn.
+ * wait, all turns together are a round.
  */
 static __always_inline bool feed_turn_is_over(struct task_struct *p, struct cpu_ctx *cctx, u32 cpu)
 {
 	s32 waiting = scx_bpf_dsq_nr_queued(feed_queue(cpu)), nr = feed_of(cpu)->nr_running;
-	struct task_ctx *tctx = waiting > 0 ? task_of(p) : 0;
 	u64 turn = SLICE_NS;
 
-	if (!tctx)
+	if (waiting <= 0)
 		return false;
 	if (nr > waiting)
 		turn = turn * nr / waiting;
-	turn = turn * weight_with_group(&tctx->base) / WEIGHT_NICE_0;
-	if (turn < FEED_TURN_LEAST)
-		turn = FEED_TURN_LEAST;
-	return p->se.sum_exec_runtime - cctx->speed.turn_began >= (turn < FEED_TURN_MOST ? turn : FEED_TURN_MOST);
+	return p->se.sum_exec_runtime - cctx->speed.turn_began >= turn;
 }
 
 /* Lets one thread more run: an idle CPU is woken to take it. */

@@ -10,6 +10,8 @@ struct speed_task {
 	u64 woke;
 	u64 did;
 	u64 needs;
+	/* Its turns at the memory, ns of nice 0 (feed.bpf.h). */
+	u64 vtime;
 };
 
 struct speed_cpu {

@@ -85,7 +85,7 @@ fn it_costs_no_time_where_others_want_the_cpus() {
     assert!(time(&turns) < 1.02 * time(&all), "{} s, {} s", time(&turns), time(&all));
 }
 
-/// Nice 5 weighs 335, nice 0 1024: while all want to run, so are their turns. (After the second in which all four run, of twelve.)
+/// Nice 5 weighs 335, nice 0 1024, and so are their turns; in the first of the twelve seconds all four run.
 #[test]
 fn turns_go_by_weight() {
     let tasks = json!({ "light": streams(2, 60_000, 5), "heavy": streams(2, 60_000, 0) });
@@ -93,5 +93,5 @@ fn turns_go_by_weight() {
     assert!(held(&report) > 100);
     let of = |name| cpu_time(&report, name).iter().sum::<f64>();
     let (light, heavy) = (of("light"), of("heavy"));
-    within(100.0 * light / (light + heavy), 100.0 * 335.0 / 1359.0, 8.0);
+    within(100.0 * light / (light + heavy), 100.0 * 335.0 / 1359.0, 6.0);
 }
