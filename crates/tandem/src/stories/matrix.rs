@@ -149,8 +149,7 @@ fn values_of_a_varied_setting_are_pairs_of_their_own_and_columns() {
 #[test]
 fn a_setting_of_one_scheduler_leaves_the_others_alone() {
     let story = Story::new();
-    let command =
-        "compare @one.json -m hikey960 -s fair -s single --runs 1 --parameter slice_us=1000,2000 --json";
+    let command = "compare @one.json -m hikey960 -s fair -s single --runs 1 --parameter slice_us=1000,2000 --json";
     let json: Value = serde_json::from_str(&story.tandem(command).unwrap()).unwrap();
     let pairs: Vec<String> = json["pairs"]
         .as_array()
@@ -158,10 +157,7 @@ fn a_setting_of_one_scheduler_leaves_the_others_alone() {
         .iter()
         .map(|pair| format!("{}{}", pair["scheduler"], pair["parameters"]))
         .collect();
-    assert_eq!(
-        pairs,
-        [r#""fair"{}"#, r#""single"{"slice_us":1000}"#, r#""single"{"slice_us":2000}"#]
-    );
+    assert_eq!(pairs, [r#""fair"{}"#, r#""single"{"slice_us":1000}"#, r#""single"{"slice_us":2000}"#]);
     assert_eq!(json["pairs"][1]["runs"][0]["seed"], 0);
 }
 

@@ -60,20 +60,8 @@ fn a_search_is_a_function_of_its_seed_and_says_how_sure_it_is() {
         .collect();
     assert!(!settings.is_empty(), "nothing was found: {found}");
     let best = format!("tandem,{}", settings.join(","));
-    let compare = [
-        "compare",
-        "mixed-memory",
-        "-m",
-        "hikey960",
-        "-s",
-        "tandem",
-        "-s",
-        &best,
-        "--runs",
-        "3",
-        "--seed",
-        "2",
-    ];
+    let compare =
+        ["compare", "mixed-memory", "-m", "hikey960", "-s", "tandem", "-s", &best, "--runs", "3", "--seed", "2"];
     let compared = shown(std::path::Path::new("."), &[&compare[..], &["--no-alone", "--quiet", "--json"]].concat());
     let compared: Value = serde_json::from_str(&compared).unwrap();
     let energy = |pair: usize, run: usize| compared["pairs"][pair]["runs"][run]["energy_j"]["total"].as_f64().unwrap();
