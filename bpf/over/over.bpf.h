@@ -269,6 +269,9 @@ static void over_tick(struct task_struct *p)
 	if (on & SERIAL)
 		serial_tick(p);
 	if (ranked_stays(cctx, queues, on)) {
+		/* What waits behind a serial phase runs elsewhere: nobody else tells the other lines. */
+		if (queues->has_lines && queues->crowd)
+			steal_note_owing(queues);
 		if (serial_turns && queues->lags && !queues->crowd && !queues->wanted_by && turns_take(queues->number))
 			p->scx.slice = 0;
 		return;
