@@ -140,6 +140,17 @@ static __noinline int ranked_charge(struct task_struct *p, struct queues_cpu *qu
 	return 0;
 }
 
+/*
+ * A junior gives way whatever the deadlines, and so does a serial phase that has had its share; whether something takes the CPU. On equal
+ * CPUs it gives way to what waits in any line, as seniors wait where they ran last.
+ */
+static __noinline int ranked_gives_way(struct cpu_ctx *cctx, struct queues_cpu *queues)
+{
+	if (dsq_move_to_local(QUEUE_LINE | queues->line))
+		return true;
+	return cctx->rank == RANK_JUNIOR && nr_kinds < 2 && queues->has_lines && steal_from_lines(queues);
+}
+
 /* Gives a CPU what goes before its line; whether there was something. */
 static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct queues_cpu *queues)
 {
@@ -164,8 +175,7 @@ static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, stru
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
 	if (is_queued(prev))
-		/* A junior gives way whatever the deadlines, and so does a serial phase that has had its share. */
-		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | queues->line);
+		return active & SERIAL && cctx->rank != RANK_NORMAL && ranked_gives_way(cctx, queues);
 	return !queues->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | queues->line) && !paired_waits(cpu) && ranked_dispatch_rest();
 }
 
