@@ -90,6 +90,9 @@ static void mechanisms_tick(struct task_struct *p)
 	if (on & SERIAL)
 		serial_tick(p);
 	if (ranked_stays(cctx, bctx, on)) {
+		/* The tasks behind a serial phase run elsewhere: no other tick tells the other lines of them. */
+		if (bctx->has_lines && bctx->crowd)
+			steal_note_owing(bctx);
 		if (serial_turns && bctx->lags && !bctx->crowd && !bctx->wanted_by && faster_take(bctx->number))
 			p->scx.slice = 0;
 		return;

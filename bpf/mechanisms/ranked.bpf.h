@@ -144,6 +144,17 @@ static __noinline int ranked_charge(struct task_struct *p, struct base_cpu *bctx
 	return 0;
 }
 
+/*
+ * A junior gives way whatever the deadlines, and so does a serial phase that has had its share; returns whether a task takes the CPU. On
+ * equal CPUs a junior gives way to the tasks of any line, as seniors wait where they ran last.
+ */
+static __noinline int ranked_gives_way(struct cpu_ctx *cctx, struct base_cpu *bctx)
+{
+	if (dsq_move_to_local(QUEUE_LINE | bctx->line))
+		return true;
+	return cctx->rank == RANK_JUNIOR && nr_kinds < 2 && bctx->has_lines && steal_from_lines(bctx);
+}
+
 /* Gives a CPU a task that goes before its line; returns whether there was one. */
 static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, struct base_cpu *bctx)
 {
@@ -168,8 +179,7 @@ static bool ranked_dispatch(struct task_struct *prev, struct cpu_ctx *cctx, stru
 	if (active & SERIAL && !senior && dsq_move_to_local(QUEUE_JUNIOR))
 		return true;
 	if (is_queued(prev))
-		/* A junior gives way whatever the deadlines. A serial phase that has had its share gives way, too. */
-		return active & SERIAL && cctx->rank != RANK_NORMAL && dsq_move_to_local(QUEUE_LINE | bctx->line);
+		return active & SERIAL && cctx->rank != RANK_NORMAL && ranked_gives_way(cctx, bctx);
 	return !bctx->has_pinned && !scx_bpf_dsq_nr_queued(QUEUE_LINE | bctx->line) && !sorted_waits(cpu) && ranked_dispatch_rest();
 }
 

@@ -40,8 +40,12 @@ static __always_inline s32 idle_pick_waiting(struct task_struct *p, struct base_
 	if (idle_way == IDLE_PRESSED)
 		return idle_none() ? -1 : pressed_pick_any(line_of(cpu));
 	kind = by_energy() ? energy_kind_for(task, cpu) : -1;
-	if (kind >= 0)
-		return idle_pick_kind(kind, 0);
+	if (kind >= 0) {
+		found = idle_pick_kind(kind, 0);
+		/* A task that shares a CPU looks half as busy as it is: it does not wait beside an idle CPU of another kind. */
+		if (found >= 0 || !task->ran_on)
+			return found;
+	}
 	found = smt ? idle_pick_fastest(NO_CPU, SCX_PICK_IDLE_CORE) : -1;
 	return found >= 0 ? found : idle_pick_fastest(NO_CPU, 0);
 }
