@@ -103,7 +103,8 @@ fn every_bundled_file_says_the_same_to_the_simulator_and_to_linux() {
         for file in files() {
             let (one, other) = (comparable(file.steps(&simulated)), comparable(file.steps(&linux)));
             assert_eq!(one, other, "{} on {name}", file.path().display());
-            assert!(!one.set.is_empty(), "{}", file.path().display());
+            // A single queue needs to know nothing of the machine.
+            assert_eq!(one.set.is_empty(), file.path().ends_with("single.toml"), "{}", file.path().display());
         }
     }
 }
