@@ -152,9 +152,9 @@ fn jitter_and_fairness(labels: [&str; 2], (scheduler, options): (&str, &[&str]))
     (500.0 * (jitter(0) + jitter(1)), 100.0 * (0..n).map(fairness).sum::<f64>() / n as f64)
 }
 
-/// Table 9, synthetic pairs on the symmetric machine: 9.07 to 3.66 thousandths and 75.9 to 90.7 % from the paper's baseline. The
-/// mechanism takes jitter away here, too, from the base, which looks into lines drawn at random (12.8 to 9.3 thousandths); the model of
-/// the paper's kernel draws nothing, and has less (4.0). Fairness rises over that kernel's, and stays as high as the base's.
+/// Table 9, synthetic pairs on the symmetric machine: 9.07 to 3.66 thousandths and 75.9 to 90.7 % from the paper's baseline. In short
+/// phases the mechanism takes jitter away from the base, too, which looks into lines drawn at random (12.8 to 9.3 thousandths); the model
+/// of the paper's kernel draws nothing, and has less (4.0). Fairness rises over that kernel's, and stays as high as the base's.
 #[test]
 fn run_times_differ_less_from_run_to_run_than_without_the_mechanism() {
     let pairs = [["1:2", "1:2"], ["1:1", "1:inf"], ["1:2", "1:8"]];
