@@ -41,12 +41,9 @@ fn cases() -> &'static [Case] {
     })
 }
 
-/// What is on: mechanisms, by their places in `MECHANISMS`, and the base of a single queue.
+/// Which mechanisms are on, by their places in `MECHANISMS`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Settings {
-    on: u32,
-    single: bool,
-}
+struct Settings(u32);
 
 const ISOLATE: u32 = 1;
 const LONGEST: u32 = 2;
@@ -55,11 +52,8 @@ const SORTED: u32 = 8;
 const SPEED: u32 = 16;
 
 impl Settings {
-    /// Those without `sorted` stand on the base of several queues, if they are not asked for the single one; with it there is but
-    /// one base.
     fn all() -> impl Iterator<Item = Self> {
-        let each = |on| [false, true].map(|single| Self { on, single });
-        (0..1 << MECHANISMS.len()).flat_map(each).filter(|it| !it.single || it.on & SORTED == 0)
+        (0..1 << MECHANISMS.len()).map(Self)
     }
 
     /// Nothing, each alone, all together, and every two of them in all four ways, most with some of the others: what goes wrong
@@ -79,22 +73,16 @@ impl Settings {
             ISOLATE | SPEED,
             ISOLATE | LONGEST | SERIAL | SORTED | SPEED,
         ];
-        let single = [0, ISOLATE | SPEED, LONGEST | SERIAL];
-        let of = |single| move |on: &u32| Self { on: *on, single };
-        let both = [several.iter().map(of(false)).collect::<Vec<_>>(), single.iter().map(of(true)).collect()];
-        both.into_iter().flatten()
+        several.into_iter().map(Self)
     }
 
-    /// Whether no CPU idles for long while a thread waits: with isolation system tasks wait for their CPU while others idle. Of the
-    /// base of a single queue nothing is said.
+    /// Whether no CPU idles for long while a thread waits: with isolation system tasks wait for their CPU while others idle.
     fn is_looked_at(self) -> bool {
-        self.on & ISOLATE == 0 && !self.single
+        self.0 & ISOLATE == 0
     }
 
     fn text(self) -> String {
-        let on = combination(self.on);
-        let base = if self.single { "base=single" } else { "" };
-        [base, on.as_str()].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",")
+        combination(self.0)
     }
 }
 
@@ -180,24 +168,20 @@ fn whatever_two_are_on_all_work_is_done_and_no_cpu_idles_for_long_while_a_thread
 #[ignore = "takes half a minute: `make soak`; each two of them are tried by the test above"]
 fn in_every_combination_all_work_is_done_and_no_cpu_idles_for_long_while_a_thread_waits() {
     let all: Vec<_> = Settings::all().collect();
-    assert_eq!(all.len(), 32 + 16);
+    assert_eq!(all.len(), 32);
     check(&all);
 }
 
-/// `sorted` has a single queue by itself: with it there is no second base to be had.
 #[test]
 fn every_two_settings_are_tried_in_all_four_ways() {
     let (tried, all): (Vec<_>, Vec<_>) = (Settings::by_pairs().collect(), Settings::all().collect());
-    assert!(tried.len() <= 15 && tried.iter().all(|settings| all.contains(settings)));
+    assert!(tried.len() <= 12 && tried.iter().all(|settings| all.contains(settings)));
     let looked_at = |of: &[Settings]| of.iter().copied().filter(|it| it.is_looked_at()).collect::<Vec<_>>();
     for (tried, all) in [(&tried, &all), (&looked_at(&tried), &looked_at(&all))] {
         let ways = |of: &[Settings], [one, other]: [usize; 2]| -> BTreeSet<[bool; 2]> {
-            let is_on = |it: &Settings, which: usize| {
-                if which == MECHANISMS.len() { it.single } else { it.on >> which & 1 != 0 }
-            };
-            of.iter().map(|it| [is_on(it, one), is_on(it, other)]).collect()
+            of.iter().map(|it| [it.0 >> one & 1 != 0, it.0 >> other & 1 != 0]).collect()
         };
-        for one in 0..=MECHANISMS.len() {
+        for one in 0..MECHANISMS.len() {
             for other in 0..one {
                 assert_eq!(ways(tried, [one, other]), ways(all, [one, other]), "{one} and {other}");
             }

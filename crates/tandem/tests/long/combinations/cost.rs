@@ -9,8 +9,9 @@ use tandem_simulator::simulation::{Scheduler, simulate};
 use super::scheduler::{MECHANISMS, machine, open, options, tandem, workloads};
 use crate::compiled::object_path;
 
-/// Most that the scheduler with everything off may cost, over what scx_simple does.
-const MOST: f64 = 2.0;
+/// Most instructions per context switch of the base without a mode: it counted 346 on smp-8 and 452 on hikey960, where utilisation
+/// follows kinds and clocks. The count is the same on any computer; a tenth more leaves room for a change that is worth it.
+const MOST: f64 = 500.0;
 
 /// Median, least and most over the workloads.
 fn cost(machine: &Machine, scheduler: &Scheduler) -> [f64; 3] {
@@ -24,11 +25,10 @@ fn cost(machine: &Machine, scheduler: &Scheduler) -> [f64; 3] {
 }
 
 #[test]
-fn with_everything_off_the_single_queue_costs_at_most_twice_scx_simple() {
+fn with_everything_off_a_switch_costs_at_most_500_instructions() {
     let mut schedulers = vec![("scx_simple", open(&object_path("scx_simple").display().to_string()))];
-    schedulers.push(("base=single", tandem("base=single")));
-    let on = MECHANISMS.iter().chain(&["all=true"]);
-    schedulers.extend(on.map(|setting| (*setting, tandem(&format!("base=single,{setting}")))));
+    let settings = ["mode=none", ""].iter().chain(&MECHANISMS).chain(&["all=true"]);
+    schedulers.extend(settings.map(|setting| (if setting.is_empty() { "tandem" } else { *setting }, tandem(setting))));
     for name in ["smp-8", "hikey960"] {
         let machine = machine(name);
         let costs: Vec<_> = schedulers.iter().map(|(_, scheduler)| cost(&machine, scheduler)).collect();
@@ -36,7 +36,7 @@ fn with_everything_off_the_single_queue_costs_at_most_twice_scx_simple() {
         for ((scheduler, _), [median, least, most]) in schedulers.iter().zip(&costs) {
             println!("{scheduler:<18} {median:>6.0}  {least:.0} to {most:.0}");
         }
-        let (simple, off) = (costs[0][0], costs[1][0]);
-        assert!(off <= MOST * simple, "{off} instructions on {name}, scx_simple {simple}");
+        let off = costs[1][0];
+        assert!(off <= MOST, "{off} instructions on {name}");
     }
 }

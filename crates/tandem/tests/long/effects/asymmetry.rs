@@ -14,7 +14,7 @@ use super::support::{Estimate, FEW, Report, SEEDS, Workload, print};
 /// Deals threads to CPUs in turn, whatever their speed.
 const ROUND_ROBIN: [&str; 2] = ["--set", "capacity_aware=false,base_slice_us=100000"];
 const FAIR: &str = "fair+performance";
-const LONGEST: &str = "tandem,base=single,longest=true+performance";
+const LONGEST: &str = "tandem,longest=true+performance";
 
 /// Time and energy of one run over those of the all-fast machine, over seeds.
 struct Relative {

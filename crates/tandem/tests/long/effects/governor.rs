@@ -7,7 +7,7 @@
 
 use super::support::{Estimate, Report, SEEDS, Workload, print};
 
-const SPEED: &str = "tandem,base=single,speed=true+schedutil";
+const SPEED: &str = "tandem,speed=true+schedutil";
 
 /// Reports of all seeds.
 fn run(workload: &Workload, machine: &str, scheduler: &str) -> Vec<Report> {

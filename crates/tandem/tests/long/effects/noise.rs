@@ -15,6 +15,8 @@
 
 use std::ops::Range;
 
+use serde_json::json;
+
 use super::support::{Estimate, FEW, Report, SEEDS, Workload, print};
 
 /// The six programs of the paper, and the length of an iteration of theirs in microseconds, of the whole program's threads.
@@ -100,7 +102,7 @@ impl Contest {
 #[test]
 fn streams_are_faster_with_a_thread_less_once_noise_has_its_own_cpu() {
     let contest = Contest::new(HTON_8_2, 8, 1, STREAMS, DEFAULT);
-    let speedup = contest.outcome("tandem,base=single,isolate=dedicated,os_mhz=2800+schedutil").speedup;
+    let speedup = contest.outcome("tandem,isolate=dedicated,os_mhz=2800+schedutil").speedup;
     print("HTon-7-2, swim, mgrid, art: PS-Sched-1 at 2.8 GHz, speedup", speedup, "0.014 and 0.053 (six programs)");
     assert!(speedup.is_above(0.0) && speedup.is_within(0.005..=0.16), "{speedup}");
 }
@@ -112,7 +114,7 @@ fn on_four_contexts_a_thread_less_costs_streams_little() {
     let cases = [(HTON_4_1, "HTon-3-1", "0.172", 0.005..=0.172), (HTOFF_4_2, "HToff-3-2", "0.086", -0.05..=0.086)];
     for (machine, name, paper, range) in cases {
         let contest = Contest::new(machine, 4, 1, STREAMS, DEFAULT);
-        let speedup = contest.outcome("tandem,base=single,isolate=dedicated,os_mhz=2800+schedutil").speedup;
+        let speedup = contest.outcome("tandem,isolate=dedicated,os_mhz=2800+schedutil").speedup;
         print(&format!("{name}, swim, mgrid, art: PS-Sched-1 at 2.8 GHz, speedup"), speedup, paper);
         assert!(speedup.is_within(range), "{name} {speedup}");
     }
@@ -122,10 +124,10 @@ fn on_four_contexts_a_thread_less_costs_streams_little() {
 #[test]
 fn a_slower_core_for_noise_saves_energy() {
     let contest = Contest::new(HTON_8_2, 8, 1, STREAMS, DEFAULT);
-    let full = contest.outcome("tandem,base=single,isolate=dedicated,os_mhz=2800+schedutil").saving;
+    let full = contest.outcome("tandem,isolate=dedicated,os_mhz=2800+schedutil").saving;
     let mut savings = vec![full];
     for mhz in [2400, 2100] {
-        let scheduler = format!("tandem,base=single,isolate=dedicated,os_mhz={mhz}+schedutil");
+        let scheduler = format!("tandem,isolate=dedicated,os_mhz={mhz}+schedutil");
         let Outcome { saving, speedup, .. } = contest.outcome(&scheduler);
         print(&format!("AMP-HTon-7-2, swim, mgrid, art: OS core at {mhz} MHz, saving"), saving, "0.016 (six programs)");
         print(&format!("AMP-HTon-7-2, swim, mgrid, art: OS core at {mhz} MHz, speedup"), speedup, "-0.007");
@@ -141,7 +143,7 @@ fn a_slower_core_for_noise_saves_energy() {
 #[test]
 fn slower_cores_beside_a_fast_one_for_noise_save_energy() {
     let contest = Contest::new(HTON_8_2, 8, 0, STREAMS, DEFAULT);
-    let scheduler = "tandem,base=single,isolate=shared,rest_mhz=2400+schedutil";
+    let scheduler = "tandem,isolate=shared,rest_mhz=2400+schedutil";
     let Outcome { saving, speedup, .. } = contest.outcome(scheduler);
     print("AMP-HTon-8-2, swim, mgrid, art: others at 2400 MHz, saving", saving, "0.038");
     print("AMP-HTon-8-2, swim, mgrid, art: others at 2400 MHz, speedup", speedup, "-0.008");
@@ -154,8 +156,8 @@ fn slower_cores_beside_a_fast_one_for_noise_save_energy() {
 #[test]
 fn a_clock_that_follows_the_noise_is_low_and_starves_nobody() {
     let workload = [program(5, 3, 4)];
-    let follows = run(&workload, HTOFF_4_2, "tandem,base=single,isolate=dedicated+schedutil", SEEDS);
-    let fixed = run(&workload, HTOFF_4_2, "tandem,base=single,isolate=dedicated,os_mhz=2800+schedutil", SEEDS);
+    let follows = run(&workload, HTOFF_4_2, "tandem,isolate=dedicated+schedutil", SEEDS);
+    let fixed = run(&workload, HTOFF_4_2, "tandem,isolate=dedicated,os_mhz=2800+schedutil", SEEDS);
     let noise = |report: &Report| {
         let tasks = report.0["tasks"].as_array().unwrap();
         let of_system = tasks.iter().filter(|task| task["system"] == true);
@@ -183,25 +185,36 @@ fn all_mechanisms_together_lower_energy_times_time_of_noisy_programs() {
     // On eight contexts 5 % are saved, ten times what seeds differ by; on four 1 %.
     for (machine, name, contexts, seeds) in [(HTON_8_2, "HTon-8-2", 8, FEW), (HTON_4_1, "HTon-4-1", 4, SEEDS)] {
         let contest = Contest::over(seeds, machine, [contexts, 0], ALL, "fair+schedutil");
-        let edp = contest.outcome("tandem,base=single,all=true+schedutil").edp;
+        let edp = contest.outcome("tandem,all=true+schedutil").edp;
         print(&format!("{name}, six programs: all / fair+schedutil, EDP"), edp, "not in the paper");
         assert!(edp.is_below(1.0), "{name} {edp}");
     }
 }
 
-/// Section 7.1: PS-Sched-2 with all cores at 2.8 GHz is 0.9 and 8.4 % slower on HTon-4-1 and HTon-8-2. Its thread beside
-/// the noise is late, and all wait for it. As under the paper's kernel noise runs when it wakes, and a thread keeps its CPU for
-/// 100 ms; in slices of a millisecond threads take turns at being late.
+/// Section 7.1: PS-Sched-2 with all cores at 2.8 GHz is 0.9 and 8.4 % slower on HTon-4-1 and HTon-8-2, as its thread beside the noise
+/// is late, and all wait for it. Noise of 5 % of a CPU costs no more than a percent here, over a fair class with noise anywhere, whose
+/// ticks come at 250 Hz; it is no less where noise runs when it wakes (papers/noise has ticks at 1000 Hz).
 #[test]
-fn a_thread_beside_the_noise_makes_all_late_unless_threads_take_turns() {
-    let (letter, quick) = ("noise_preempts=true,slice_us=100000", "slice_us=1000");
+fn noise_beside_a_thread_costs_programs_little() {
     for (machine, name, contexts, paper) in [(HTON_4_1, "HTon-4-1", 4, "-0.009"), (HTON_8_2, "HTon-8-2", 8, "-0.084")] {
         let contest = Contest::new(machine, contexts, 0, ALL, DEFAULT);
-        let speedup =
-            |settings| contest.outcome(&format!("tandem,base=single,isolate=shared,{settings}+performance")).speedup;
-        let (slower, faster) = (speedup(letter), speedup(quick));
-        print(&format!("{name}, six programs: PS-Sched-2 at 2.8 GHz, speedup"), slower, paper);
-        print(&format!("{name}, six programs: the same in slices of 1 ms"), faster, "not in the paper");
-        assert!(slower.is_below(0.0) && slower.is_below(faster.mean), "{name} {slower} {faster}");
+        let speedup = |settings| contest.outcome(&format!("tandem,isolate=shared{settings}+performance")).speedup;
+        let (letter, waits) = (speedup(",noise_preempts=true"), speedup(""));
+        print(&format!("{name}, six programs: PS-Sched-2 at 2.8 GHz, speedup"), letter, paper);
+        print(&format!("{name}, six programs: the same, noise waits for a tick"), waits, "not in the paper");
+        assert!(letter.is_within(-0.01..=0.01) && letter.mean < waits.mean + waits.half, "{name} {letter} {waits}");
+    }
+}
+
+/// Two threads that share the one fast CPU look half as busy as they are, so that their work seems to cost least there: they do not
+/// stay beside an idle slow CPU. Four times 2 s of work on a CPU and three that are a seventh slower are 8 / (1 + 3 * 2.4 / 2.8) = 2.24 s;
+/// turns on the fast CPU refill caches.
+#[test]
+fn threads_that_compute_use_the_slow_cpus_too() {
+    let thread = json!({ "instance": 4, "loop": 200, "run": 10_000, "tandem": { "application": "a" } });
+    let workload = Workload::new(&json!({ "tasks": { "thread": thread } }));
+    for scheduler in ["tandem+performance", "tandem,isolate=shared+performance"] {
+        let report = Report::of(&workload, "poweredge-2850:ps2-htoff-4-2-2400", scheduler, 0, &[]);
+        assert!((2.24..2.4).contains(&report.time()), "{scheduler}: {} s", report.time());
     }
 }

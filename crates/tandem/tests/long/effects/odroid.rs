@@ -26,7 +26,7 @@ fn the_little_clusters_clock_is_within_one_step_of_the_least_energy_times_time()
     for memory_bound in [0.0, 0.9] {
         let workload = thread(0, memory_bound);
         let run = |scheduler: &str| Report::of(&workload, "odroid-xu3", scheduler, 0, &[]);
-        let chosen = usual_mhz(&run("tandem,base=single,speed=true,edp_slowdown_pct=1000+schedutil"), 0);
+        let chosen = usual_mhz(&run("tandem,speed=true,edp_slowdown_pct=1000+schedutil"), 0);
         let product = |mhz: &u64| run(&format!("fair+userspace={mhz}MHz")).edp();
         let clocks: Vec<u64> = (2..=14).map(|hundred| hundred * 100).collect();
         let best = *clocks.iter().min_by(|one, other| product(one).total_cmp(&product(other))).unwrap();

@@ -36,7 +36,7 @@ impl Workload {
 pub struct Report(pub Value);
 
 impl Report {
-    /// Runs `workload` on `machine` under `scheduler`, as in `tandem,base=single,sorted=true+schedutil`, with further
+    /// Runs `workload` on `machine` under `scheduler`, as in `tandem,sorted=true+schedutil`, with further
     /// `options`. A scheduler that was ejected fails.
     pub fn of(workload: &Workload, machine: &str, scheduler: &str, seed: u64, options: &[&str]) -> Self {
         static OPENED: Opened = Opened::new();

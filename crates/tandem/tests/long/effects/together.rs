@@ -19,7 +19,7 @@ fn edp(machine: &str, generator: &[&str], seeds: Range<u64>) -> Estimate {
     let workload = Workload::generated(generator);
     let ratios = seeds.map(|seed| {
         let of = |scheduler: &str| per_work(&Report::of(&workload, machine, scheduler, seed, &[]));
-        let (fair, all) = (of("fair+schedutil"), of("tandem,base=single,all=true+schedutil"));
+        let (fair, all) = (of("fair+schedutil"), of("tandem,all=true+schedutil"));
         [0, 1, 2].map(|at| all[at] / fair[at])
     });
     let ratios: Vec<[f64; 3]> = ratios.collect();
@@ -54,8 +54,8 @@ fn unequal_jobs_take_a_smaller_product_on_unequal_clocks() {
 fn serial_and_parallel_phases_take_a_smaller_product_on_the_proliant() {
     let phases = ["phases", "--label", "1:1,1:4", "--duration", "10s"];
     assert!(edp("proliant-dl580:asymmetric", &phases, SEEDS).is_below(0.9));
-    // On equal CPUs there is next to nothing to gain.
-    assert!(edp("proliant-dl580:symmetric", &phases, SEEDS).is_below(1.01));
+    // On equal CPUs there is next to nothing to gain, and seniority costs up to half a percent of throughput, so a percent of the product.
+    assert!(edp("proliant-dl580:symmetric", &phases, SEEDS).is_below(1.02));
 }
 
 #[test]

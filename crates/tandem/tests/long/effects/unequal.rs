@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use super::support::{Estimate, Report, Workload, print};
 
-const SERIAL: &str = "tandem,base=single,serial_first=true+performance";
+const SERIAL: &str = "tandem,serial_first=true+performance";
 
 /// The machine as its kernel takes it, for equal CPUs (`equal`), and as it is (`known`).
 struct Machines {
