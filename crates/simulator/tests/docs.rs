@@ -62,7 +62,7 @@ fn glossary(heading: &str) -> Vec<&'static str> {
     rows.flat_map(|row| row.split('|').nth(1).unwrap().split(',').map(str::trim)).collect()
 }
 
-/// All text below `folder`, in lower case, with underscores as spaces, so that `trade_up` has the word `trade`.
+/// All text below `folder`, in lower case, with underscores as spaces, so that `ranked_hold` has the word `hold`.
 fn words_below(folder: &Path, found: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

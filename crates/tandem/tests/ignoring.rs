@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::command::{shown, tandem};
 use crate::compiled::object_path;
+use crate::variant::Variant;
 
 /// Two groups of hogs, of which one may have a fifth of a CPU.
 const LIMITED: &str = r#"{
@@ -98,10 +99,17 @@ fn a_scheduler_that_does_not_say_what_waits_is_not_said_to_have_held_nothing() {
     assert!(text.contains("the scheduler does not say when it waits for them"), "{text}");
 }
 
+/// A setting of the scheduler that reads no limits while it is off.
+const HEEDS: &str = r#"
+#include "bpf/include/scx.bpf.h"
+const volatile bool heeds __attribute__((btf_decl_tag("needs tick cgroup_init cgroup_exit cgroup_move"))) = true;
+"#;
+
 #[test]
 fn a_search_finds_no_gain_in_ignoring_a_limit() {
-    let folder = folder();
-    let search = ["tune", "limited.json", "-m", "smp-8", "-s", "tandem", "--parameter", "base", "--minimise", "time"];
+    let (folder, variant) = (folder(), Variant::new(HEEDS));
+    let scheduler = variant.object().to_str().unwrap();
+    let search = ["tune", "limited.json", "-m", "smp-8", "-s", scheduler, "--parameter", "heeds", "--minimise", "time"];
     let text =
         shown(folder.path(), &[&search[..], &["--trials", "3", "--runs", "1", "--confirm", "2", "--quiet"]].concat());
     assert!(text.contains("Nothing better was found"), "{text}");

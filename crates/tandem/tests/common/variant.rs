@@ -39,6 +39,11 @@ impl Variant {
         Self { _folder: None, object: carried("tandem"), opened: Opened::new() }
     }
 
+    /// The object's file.
+    pub fn object(&self) -> &Path {
+        &self.object
+    }
+
     /// The report of a run with settings: `all=true`. A run whose scheduler is ejected has one, too.
     pub fn report(&self, workload: &Value, machine: &str, settings: &str) -> Value {
         self.run(workload, machine, settings, &[])
