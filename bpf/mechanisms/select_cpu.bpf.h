@@ -53,8 +53,6 @@ static s32 mechanisms_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_f
 		return confined_select_noise(p, &tctx->base);
 	if (light_works)
 		light_wakes(tctx);
-	if (feed_is_on() && feed_holds(p, tctx, prev_cpu))
-		return prev_cpu;
 	if (on & LONGEST && locks_concern(p, tctx))
 		return select_by_turns(p, prev_cpu);
 	rank = rank_of(p, tctx);
@@ -67,6 +65,8 @@ static s32 mechanisms_select_cpu(struct task_struct *p, s32 prev_cpu, u64 wake_f
 			return mechanisms_found(p, tctx, cpu, prev_cpu, flags);
 		if (rank == RANK_SERIAL || wish == WISH_FAST)
 			return prev_cpu;
+	} else if (feed_is_on() && feed_holds(p, tctx, prev_cpu)) {
+		return prev_cpu;
 	} else if (on & SPEED) {
 		cpu = speed_pick_idle(p, tctx, prev_cpu);
 		if (cpu >= 0)
