@@ -43,8 +43,8 @@ fn code(text: &str) -> String {
         rest = &rest[at..];
         let end = if rest.starts_with("/*") {
             rest.find("*/").map(|end| end + 2)
-        } else if rest.starts_with('"') {
-            rest[1..].find('"').map(|end| end + 2)
+        } else if let Some(quoted) = rest.strip_prefix('"') {
+            quoted.find('"').map(|end| end + 2)
         } else {
             code.push('/');
             Some(1)
