@@ -5,9 +5,6 @@
 
 #include "state/facts.bpf.h"
 
-#define __range(text) __attribute__((btf_decl_tag("range " text)))
-#define __unit(text) __attribute__((btf_decl_tag("unit " text)))
-#define __help(text) __attribute__((btf_decl_tag("help " text)))
 /* The paper's value, where the default is another, and its place in the paper. */
 #define __letter(text) __attribute__((btf_decl_tag("letter " text)))
 /* A fact of the machine that the setting gives: no search for better settings changes it. */

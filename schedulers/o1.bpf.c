@@ -21,8 +21,7 @@
  * idle CPU. A workload could tell the difference that wakes many tasks from busy CPUs, or has fewer tasks than hardware threads.
  */
 #include "../bpf/include/scx.bpf.h"
-
-#define __help(text) __attribute__((btf_decl_tag("help " text)))
+#include "../bpf/include/tags.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 

@@ -14,11 +14,8 @@
  * waits for that CPU. All CPUs lock the one queue, which takes time where they are many.
  */
 #include "../bpf/include/scx.bpf.h"
-
-#define __range(text) __attribute__((btf_decl_tag("range " text)))
-#define __unit(text) __attribute__((btf_decl_tag("unit " text)))
-#define __help(text) __attribute__((btf_decl_tag("help " text)))
-#define __needs(text) __attribute__((btf_decl_tag("needs " text)))
+#include "../bpf/include/exit.bpf.h"
+#include "../bpf/include/tags.bpf.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -41,16 +38,6 @@ const volatile bool ops_has_core_sched_before __needs("core_sched_before");
 
 /* Virtual time of the task that ran with the most. */
 u64 vtime_now;
-
-/* How the scheduler ended, by the names that loaders look for (tools/sched_ext/include/scx/user_exit_info.h). */
-struct user_exit_info {
-	int kind;
-	s64 exit_code;
-	char reason[128];
-	char msg[1024];
-};
-
-struct user_exit_info uei;
 
 static __always_inline u64 slice_ns(void)
 {
@@ -134,11 +121,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(single_init)
 
 void BPF_STRUCT_OPS(single_exit, struct scx_exit_info *info)
 {
-	bpf_probe_read_kernel_str(uei.reason, sizeof(uei.reason), info->reason);
-	bpf_probe_read_kernel_str(uei.msg, sizeof(uei.msg), info->msg);
-	uei.exit_code = info->exit_code;
-	/* Loaders wait for the kind. */
-	__sync_fetch_and_or(&uei.kind, info->kind);
+	exit_record(info);
 }
 
 SCX_OPS_DEFINE(single_ops,

@@ -17,8 +17,6 @@
 enum {
 	/* The shortest time between two threads that give way to longer ones on a CPU, ns. */
 	SWAP_PERIOD = 10 * NSEC_PER_MSEC,
-	/* How many slices one queue's tasks may be ahead of the other's: fast CPUs prefer long tasks up to this lead. */
-	LONG_LEAD = 5,
 	/* A lock whose mean holding time is shorter than this moves no thread, ns: a move to another cache takes as long. */
 	HOLD_WORTH = 50 * NSEC_PER_USEC,
 };

@@ -15,9 +15,9 @@
 
 enum {
 	/* How far in virtual time long threads may be ahead of those in a line, ns. Fast CPUs prefer long threads up to this lead. */
-	RANKED_LEAD_NS = LONG_LEAD * 20 * NSEC_PER_MSEC,
+	RANKED_LEAD_NS = 5 * SLICE_NS,
 	/* The farthest that a place is ahead of the clock, ns. */
-	RANKED_MOST_NS = 10 * 20 * NSEC_PER_MSEC,
+	RANKED_MOST_NS = 10 * SLICE_NS,
 };
 
 static void ranked_init(void)

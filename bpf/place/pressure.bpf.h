@@ -19,7 +19,7 @@
 enum {
 	/*
 	 * When a CPU looks at itself: at ticks at which the running task's total CPU time, ns, has none of these bits set. That is one of
-	 * eight ticks, whatever their length, and needs no counter.
+	 * eight ticks of any length, and needs no counter.
 	 */
 	PRESSURE_TICKS = 7 << 22,
 	/*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Age: a task that has waited for AGE_MOST_MS by its deadline runs next, whatever that is. (Juniors, serial threads and threads that wait for
- * a turn at a lock do not wait by deadline.) By weight alone a wait has no bound: a task of nice 19
- * beside two of nice -20 would wait for 47 s. The kernel ejects a scheduler that lets a task wait for 30 s.
+ * Age: a task that waits by deadline and has waited for AGE_MOST_MS runs next, before any deadline. Juniors, serial threads and threads that
+ * wait for a turn at a lock do not wait by deadline. By weight alone a wait has no bound: a task of nice 19 beside two of nice -20 would
+ * wait for 47 s. The kernel ejects a scheduler that lets a task wait for 30 s.
  */
 #ifndef __TANDEM_QUEUES_AGE_H
 #define __TANDEM_QUEUES_AGE_H

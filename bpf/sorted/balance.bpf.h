@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * sorted: equal queues. Every CPU has as many tasks as its performance allows, and tasks of different intensity. (Merkel & Bellosa,
+ * sorted: equal queues. Every CPU has as many tasks as others, and tasks of different intensity. (Merkel & Bellosa,
  * section 4.1: the balancer, whose criteria and period the paper leaves open.)
  *
  * A CPU that begins an epoch, or ends a slice of a lone task, takes a task from the longest queue of its chip, if that queue has more

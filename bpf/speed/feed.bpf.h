@@ -5,8 +5,8 @@
  *
  * While a node's memory moves as much as it can, each further thread that waits for memory slows the others down and keeps a CPU busy. The
  * mechanism lets one thread fewer run. If the memory moves as much in the next epoch, it lets one fewer run again. If not, the last thread
- * comes back, and the next attempt is later. Threads that may not run wait for their turns, by virtual
- * time. As soon as the memory moves less than it can, one more thread may run in each epoch, until all do.
+ * comes back, and the next attempt is later. Threads that may not run wait for their turns, by virtual time. As soon as the memory moves
+ * less than it can, one more thread may run in each epoch, until all do.
  *
  * A thread waits for memory if it does so for half of its time. The mechanism holds no thread where the memory's bandwidth is unknown, nor
  * where CPUs are unequal: there the saving depends on which CPUs idle (hikey960 took 6 % more energy).

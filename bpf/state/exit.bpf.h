@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The scheduler's end: the exit record, by the names that loaders look for (tools/sched_ext/include/scx/user_exit_info.h), and the
- * request to be loaded again.
+ * The scheduler's end: its record, and the request to be loaded again.
  */
 #ifndef __TANDEM_STATE_EXIT_H
 #define __TANDEM_STATE_EXIT_H
 
 #include "state.bpf.h"
-
-struct user_exit_info {
-	int kind;
-	s64 exit_code;
-	char reason[128];
-	char msg[1024];
-};
-
-struct user_exit_info uei;
+#include "../include/exit.bpf.h"
 
 void BPF_STRUCT_OPS(tandem_exit, struct scx_exit_info *info)
 {
-	bpf_probe_read_kernel_str(uei.reason, sizeof(uei.reason), info->reason);
-	bpf_probe_read_kernel_str(uei.msg, sizeof(uei.msg), info->msg);
-	uei.exit_code = info->exit_code;
-	/* The kind is written last, as loaders wait for it. */
-	__sync_fetch_and_or(&uei.kind, info->kind);
+	exit_record(info);
 }
 
 /*

@@ -4,9 +4,8 @@
 #define __TANDEM_STATE_FACTS_H
 
 #include "../include/scx.bpf.h"
+#include "../include/tags.bpf.h"
 
-/* A loader leaves out callbacks, other programs and flags of struct sched_ext_ops unless a variable that needs them is on. */
-#define __needs(text) __attribute__((btf_decl_tag("needs " text)))
 /*
  * While a variable is on, a loader takes the second of two parts in place of the first, if the first is needed. Otherwise the loader
  * never takes the second part.

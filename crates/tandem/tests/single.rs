@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! One queue for all CPUs (`schedulers/single.bpf.c`): what virtual time, weights and slices give, worked out by hand.
+//! One queue for all CPUs (`schedulers/single.bpf.c`): shares and waits by virtual time, weights and slices, worked out by hand.
 
 use std::fs;
 use std::path::Path;

@@ -16,7 +16,7 @@
 //!   [`cpuperf`]: wanted performance.
 //! - [`enable`]: a scheduler takes over and goes; [`bypass`]: while it must not be asked. [`exit`]: why it went.
 //!   [`origin`]: which program's fault it was. [`dump`]: what is written down then. [`watchdog`]: tasks that wait too long.
-//!   [`timers`]: what is due when. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`limits`], [`held`]: CPU time that groups use of their quotas, and how long they wait for more. [`tracepoints`]: programs
+//!   [`timers`]: timers, and when each is due. [`tasks`], [`cgroups`], [`hotplug`]: their callbacks. [`limits`], [`held`]: CPU time that groups use of their quotas, and how long they wait for more. [`tracepoints`]: programs
 //!   beside them.
 //! - [`kfuncs`]: what programs may call. [`host`]: what the instance asks of the kernel.
 //! - [`shown`]: what observers are told. [`audit`]: whether all of this agrees. [`errno`]: error numbers. [`abi`]: the kernel's types and objects as programs see them. [`frontend`]: what a loader program does.

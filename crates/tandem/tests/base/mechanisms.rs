@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-//! Mechanisms over the base: what each does, and that all else stays the base's.
+//! Mechanisms over the base: the effect of each, while all else stays the base's.
 
 use std::path::Path;
 

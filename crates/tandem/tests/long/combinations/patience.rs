@@ -9,7 +9,7 @@ use super::scheduler::{audited_run, options, tandem};
 use crate::equal;
 
 /// Sixty threads on two CPUs, and one of nice 19. Its weight is a 68th of the others' each: of 150 s of two CPUs that is 37 ms, and
-/// beside threads of more weight it would wait for longer than the watchdog does. What has waited for 5 s runs next, within the half
+/// beside threads of more weight it would wait for longer than the watchdog does. A thread that has waited for 5 s runs next, within the half
 /// second after which CPUs look for it: 75 s are 13 to 15 turns, each until the tick after 4 ms.
 #[test]
 fn who_has_the_lowest_weight_waits_for_less_than_the_watchdog_does() {

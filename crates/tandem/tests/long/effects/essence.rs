@@ -99,7 +99,7 @@ fn serial_phases_first_do_more_work_on_the_asymmetric_machine() {
     assert!(gain.idle_less_than_base.is_above(0.0) && gain.idle_less_than_old.is_above(0.0));
 }
 
-/// On equal CPUs the base runs a serial thread soon, too, as it has slept: what the mechanism adds is less. The paper
+/// On equal CPUs the base runs a serial thread soon, too, as it has slept: the mechanism adds less. The paper
 /// gains 3 % over a scheduler with a queue for each CPU.
 #[test]
 fn serial_phases_first_do_more_work_on_the_symmetric_machine() {
